@@ -1,0 +1,5 @@
+"""``python -m tercet``."""
+
+from tercet.cli import main
+
+main()

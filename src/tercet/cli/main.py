@@ -1,0 +1,74 @@
+"""``tercet``: the commands, and what a failure looks like."""
+
+import sys
+import traceback
+import warnings
+from typing import Annotated
+
+import click
+import typer
+from rich.console import Console
+
+import tercet
+from tercet.cli import demo, encode, info, rank, score
+from tercet.errors import TercetError
+
+app = typer.Typer(
+    name="tercet",
+    help="Score a context against candidates with bi-, poly- and cross-encoders.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+for command in (rank.rank, score.score, encode.encode, info.info, demo.demo):
+    app.command()(command)
+
+
+def _version(shown: bool) -> None:
+    if shown:
+        typer.echo(f"tercet {tercet.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of a failure.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and leave.")
+    ] = False,
+) -> None:
+    """Options of every command."""
+
+
+def main() -> None:
+    """Run the command line; failures end with one line on standard error and status 1."""
+    debug = "--debug" in sys.argv
+    errors = Console(stderr=True, highlight=False, soft_wrap=True)
+    warnings.showwarning = lambda message, *_, **__: errors.print(
+        f"note: {message}", style="yellow", markup=False
+    )
+    try:
+        sys.exit(app(standalone_mode=False))
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (KeyboardInterrupt, click.Abort):
+        errors.print("stopped", style="red")
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(0)
+    except Exception as error:  # whatever it is, a user gets one line
+        if debug:
+            traceback.print_exc()
+        else:
+            errors.print(_one_line(error), style="red", markup=False)
+        sys.exit(1)
+
+
+def _one_line(error: Exception) -> str:
+    message = " ".join(str(error).split()) or type(error).__name__
+    if isinstance(error, TercetError):
+        return f"error: {message}"
+    return f'unexpected {type(error).__name__}: {message} (run "tercet --debug ..." for the traceback)'

@@ -1,0 +1,83 @@
+"""Options that several commands share."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from tercet.config import PRECISIONS, Precision
+from tercet.data.rows import FORMATS, Format, Row, count_rows, read_rows
+from tercet.data.sample import NAMES, sample_path
+from tercet.errors import InputError
+
+if TYPE_CHECKING:
+    from tercet.models.bi import BiEncoder
+
+SAMPLE = "sample:"
+
+ModelOption = Annotated[
+    str,
+    typer.Option(
+        "--model", "-m", help="bi (comes with tercet), a model folder, or a hub id.", metavar="NAME"
+    ),
+]
+PrecisionOption = Annotated[
+    str, typer.Option("--precision", help=f"{' or '.join(PRECISIONS)}.", metavar="|".join(PRECISIONS))
+]
+FormatOption = Annotated[
+    str | None,
+    typer.Option(
+        "--format", help="What the file is; guessed from its name by default.", metavar="|".join(FORMATS)
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON Lines for programs.")]
+
+SOURCE_HELP = (
+    "A text (one a line), JSONL, CSV, TSV or Parquet file, also gzipped; - for standard input; "
+    f"or {SAMPLE}NAME for data that comes with tercet ({', '.join(NAMES)})."
+)
+
+
+def open_model(name: str, precision: str) -> "BiEncoder":
+    """The model, loaded behind a moving sign of life."""
+    from tercet.models.load import load
+
+    with waiting(f"loading {name}"):
+        return load(name, precision=cast("Precision", precision))
+
+
+def open_rows(source: str, file_format: str | None) -> Iterator[Row]:
+    """The rows of a file, of standard input or of a sample."""
+    return read_rows(*_place(source, file_format))
+
+
+def number_of_rows(source: str, file_format: str | None) -> int | None:
+    """How many rows there are, or None where only reading them would tell."""
+    return count_rows(*_place(source, file_format))
+
+
+def _place(source: str, file_format: str | None) -> tuple[str, Format | None]:
+    if source.startswith(SAMPLE):
+        return str(sample_path(source.removeprefix(SAMPLE))), None
+    return source, cast("Format | None", file_format)
+
+
+@contextmanager
+def waiting(what: str) -> Iterator[None]:
+    """A spinner on standard error, where that is a terminal."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    with console.status(what):
+        yield
+
+
+def one_of(**given: object) -> None:
+    """Raise unless exactly one of the options was given."""
+    named = [name for name, value in given.items() if value]
+    if len(named) != 1:
+        choices = " or ".join(given)
+        raise InputError(
+            f"give {choices}, and only one of them" + (f": got {' and '.join(named)}" if named else "")
+        )

@@ -1,0 +1,77 @@
+"""``tercet score``: how well candidates fit, without sorting them."""
+
+import json
+from typing import Annotated
+
+import typer
+
+from tercet.cli.options import (
+    SOURCE_HELP,
+    FormatOption,
+    JsonOption,
+    ModelOption,
+    PrecisionOption,
+    one_of,
+    open_model,
+    open_rows,
+    waiting,
+)
+from tercet.data.columns import pairs as read_pairs
+from tercet.errors import InputError
+from tercet.inputs import check_candidates, check_context
+from tercet.records import Context
+
+
+def score(
+    texts: Annotated[
+        list[str] | None,
+        typer.Argument(help="A context, then its candidates.", metavar="CONTEXT CANDIDATE..."),
+    ] = None,
+    pairs: Annotated[
+        str | None, typer.Option(help=f"Score each row of a file instead. {SOURCE_HELP}", metavar="FILE")
+    ] = None,
+    context_column: Annotated[str, typer.Option(help="The column that holds the contexts.")] = "context",
+    candidate_column: Annotated[
+        str, typer.Option(help="The column that holds the candidates.")
+    ] = "candidate",
+    model: ModelOption = "bi",
+    precision: PrecisionOption = "fp32",
+    file_format: FormatOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show the score of each candidate, in the order given.
+
+    Example: tercet score "a cat sat on the mat" "a kitten rested" "stocks fell"
+    """
+    one_of(CONTEXT=texts, **{"--pairs": pairs})
+    left, right = (
+        _from_file(pairs, file_format, context_column, candidate_column)
+        if pairs
+        else _from_words(texts or [])
+    )
+    scorer = open_model(model, precision)
+    with waiting(f"scoring {len(right)} pairs"):
+        scores = scorer.score_pairs(left, right)
+    for context, candidate, value in zip(left, right, scores.tolist(), strict=True):
+        if as_json:
+            row = {"context": context, "candidate": candidate, "score": value}
+            typer.echo(json.dumps(row, ensure_ascii=False))
+        else:
+            typer.echo(f"{value:8.4f}  {candidate}")
+
+
+def _from_words(words: list[str]) -> tuple[list[Context], list[str]]:
+    if len(words) < 2:
+        raise InputError("give a context and at least one candidate")
+    candidates = check_candidates(words[1:])
+    return [check_context(words[0])] * len(candidates), candidates
+
+
+def _from_file(
+    file: str,
+    file_format: str | None,
+    context_column: str,
+    candidate_column: str,
+) -> tuple[list[Context], list[str]]:
+    rows = list(read_pairs(open_rows(file, file_format), context=context_column, candidate=candidate_column))
+    return [context for context, _ in rows], [candidate for _, candidate in rows]

@@ -1,0 +1,54 @@
+"""Texts and contexts out of the rows of a file; every error names the file and the line."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
+
+from tercet.data.rows import Row
+from tercet.errors import DataError, InputError
+from tercet.inputs import check_context, check_text
+from tercet.records import Context
+
+Checked = TypeVar("Checked")
+
+
+def texts(rows: Iterable[Row], column: str | None = None) -> Iterator[str]:
+    """The text of each row: of ``column``, of the only column, or of the one called ``text``."""
+    return (_checked(row, column, "text", check_text) for row in rows)
+
+
+def contexts(rows: Iterable[Row], column: str | None = None) -> Iterator[Context]:
+    """The context of each row, a string or a list of turns, by the same rule."""
+    return (_checked(row, column, "context", check_context) for row in rows)
+
+
+def pairs(
+    rows: Iterable[Row], *, context: str | None, candidate: str | None
+) -> Iterator[tuple[Context, str]]:
+    """A context and a candidate from each row."""
+    for row in rows:
+        yield (
+            _checked(row, context or "context", "context", check_context),
+            _checked(row, candidate or "candidate", "candidate", check_text),
+        )
+
+
+def _checked(row: Row, column: str | None, usual: str, check: Callable[[object, str], Checked]) -> Checked:
+    name = column or _only_or_usual(row, usual)
+    if name not in row.columns:
+        raise DataError(f"{row.where}: there is no column {name!r}, only {_listed(row)}")
+    try:
+        return check(row.columns[name], f"column {name!r}")
+    except InputError as error:
+        raise DataError(f"{row.where}: {error}") from None
+
+
+def _only_or_usual(row: Row, usual: str) -> str:
+    if len(row.columns) == 1:
+        return next(iter(row.columns))
+    if usual not in row.columns:
+        raise DataError(f"{row.where}: say which column to read, one of {_listed(row)}")
+    return usual
+
+
+def _listed(row: Row) -> str:
+    return ", ".join(map(repr, row.columns)) or "none at all"

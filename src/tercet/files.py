@@ -1,0 +1,101 @@
+"""Files and folders that appear whole under their name, or not at all."""
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, cast
+from uuid import uuid4
+
+from tercet.errors import ModelError, OutputError
+
+
+@contextmanager
+def new_file(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
+    """A path to write to; it takes its real name when the block ends well and vanishes when it does not."""
+    check_free(path, overwrite=overwrite)
+    partial = _partial(path)
+    try:
+        yield partial
+        _sync(partial)
+        if overwrite:
+            partial.replace(path)
+        else:
+            _publish(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """A folder to fill; it takes its real name when the block ends well and vanishes when it does not."""
+    check_free(path)
+    partial = _partial(path)
+    partial.mkdir()
+    try:
+        yield partial
+        for file in partial.rglob("*"):
+            if file.is_file():
+                _sync(file)
+        check_free(path)
+        partial.rename(path)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def read_json(file: Path) -> dict[str, Any]:
+    """The object in a model folder's JSON file."""
+    return cast("dict[str, Any]", _read_json(file, dict))
+
+
+def read_json_list(file: Path) -> list[dict[str, Any]]:
+    """The objects listed in a model folder's JSON file."""
+    return cast("list[dict[str, Any]]", _read_json(file, list))
+
+
+def write_json(file: Path, content: object) -> None:
+    """Write ``content`` so that people can read it too."""
+    file.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _read_json(file: Path, kind: type) -> object:
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ModelError(f"{file} is missing: the folder is no model, or was only half written") from None
+    except ValueError as error:
+        raise ModelError(f"{file} is not JSON ({error}): the folder is broken, copy it again") from None
+    if not isinstance(content, kind):
+        raise ModelError(f"{file} must hold a JSON {kind.__name__}, got {type(content).__name__}")
+    return content
+
+
+def _partial(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{uuid4().hex}.partial")
+
+
+def check_free(path: Path, *, overwrite: bool = False) -> None:
+    """Raise if ``path`` cannot be written, so that nobody works for hours in vain."""
+    if not path.parent.is_dir():
+        raise OutputError(f"{path.parent} is not a folder: make it first, or choose another path")
+    if path.is_dir():
+        raise OutputError(f"{path} is a folder that exists: choose another path or remove it first")
+    if path.exists() and not overwrite:
+        raise OutputError(f"{path} exists: choose another path or ask to overwrite it")
+
+
+def _publish(partial: Path, path: Path) -> None:
+    try:
+        path.hardlink_to(partial)  # unlike a rename, never replaces what another process made meanwhile
+    except FileExistsError:
+        raise OutputError(f"{path} was made by another process meanwhile: nothing was overwritten") from None
+    except OSError:  # a file system without hard links
+        check_free(path)
+        partial.rename(path)
+
+
+def _sync(file: Path) -> None:
+    with file.open("rb") as opened:
+        os.fsync(opened.fileno())

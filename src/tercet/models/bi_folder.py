@@ -1,0 +1,208 @@
+"""A bi-encoder as a folder, in the layout of sentence-transformers, so that either library reads it.
+
+One tower lies in the folder itself: the transformer's files, and a ``modules.json`` that lists what follows
+it. Two towers lie in subfolders behind a Router. ``tercet.json`` adds what that layout cannot say.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tercet.config import BiConfig, PoolingConfig, Similarity
+from tercet.errors import ModelError
+from tercet.files import new_folder, read_json, read_json_list, write_json
+from tercet.models.encoder import Encoder, read_encoder
+from tercet.models.tokenizer import Tokenizer, read_tokenizer
+from tercet.models.tower import Narrow, Tower
+from tercet.models.tower_modules import NAMESPACE, Module, read_tower, write_tower
+
+FORMAT_VERSION = 1
+SIMILARITIES: dict[str | None, Similarity] = {None: "cosine", "cosine": "cosine", "dot": "dot"}
+ROUTES = {"context": "query", "candidate": "document"}
+"""Our two sides, and what sentence-transformers calls them."""
+
+UNREAD = ("query_length", "document_length", "query_expansion", "processing_kwargs")
+"""Settings of a Transformer module that would change its vectors and that tercet does not have."""
+
+
+class BiParts(NamedTuple):
+    """What a bi-encoder is assembled from."""
+
+    tokenizer: Tokenizer
+    context_tower: Tower
+    candidate_tower: Tower
+    config: BiConfig
+
+
+def read_bi(folder: Path) -> BiParts:
+    """The parts of a sentence-transformers folder, ours or theirs, or of a bare encoder's folder."""
+    if not (folder / "modules.json").is_file():
+        return read_backbone(folder, pooling=PoolingConfig(), config=BiConfig(), max_tokens=None)
+    modules = _modules(folder)
+    settings = _settings(folder)
+    routes = _routes(modules[0].folder) if modules[0].kind == "Router" else None
+    if routes is None:
+        tower, tokenizer = _read_route(modules)
+        other = tower
+    else:
+        tower, tokenizer = _read_route([*routes["context"], *modules[1:]])
+        other, _ = _read_route([*routes["candidate"], *modules[1:]])
+    if settings.get("truncate_dim"):
+        for each in {tower, other}:
+            each.layers.append(Narrow(int(settings["truncate_dim"])))
+    return BiParts(tokenizer, tower, other, _config(settings, folder, towers=1 if other is tower else 2))
+
+
+def read_backbone(
+    folder: Path, *, pooling: PoolingConfig, config: BiConfig, max_tokens: int | None
+) -> BiParts:
+    """The parts of a bi-encoder over the encoder in ``folder``; two towers start equal."""
+    towers = [Tower(read_encoder(folder), pooling) for _ in range(config.towers)]
+    tokenizer = _read_tokenizer(folder, towers[0].encoder, max_tokens=max_tokens)
+    return BiParts(tokenizer, towers[0], towers[-1], config)
+
+
+def write_bi(parts: BiParts, path: Path) -> None:
+    """Write a folder that tercet and sentence-transformers read, whole or not at all."""
+    with new_folder(path) as folder:
+        if parts.candidate_tower is parts.context_tower:
+            entries = _write_route(parts.context_tower, parts.tokenizer, folder)
+            entries[0] = (entries[0][0], "")
+        else:
+            entries = [(NAMESPACE + "Router", "")]
+            _write_router(parts, folder)
+        modules = [
+            {"idx": place, "name": str(place), "path": name, "type": kind}
+            for place, (kind, name) in enumerate(entries)
+        ]
+        write_json(folder / "modules.json", modules)
+        _write_settings(parts, folder)
+
+
+def _modules(folder: Path) -> list[Module]:
+    entries = read_json_list(folder / "modules.json")
+    modules = [Module.of(str(entry["type"]), folder / str(entry["path"])) for entry in entries]
+    if not modules or modules[0].kind not in ("Transformer", "Router"):
+        kind = modules[0].kind if modules else "nothing"
+        raise ModelError(f"{folder} starts with {kind}, where a bi-encoder has a Transformer or a Router")
+    return modules
+
+
+def _routes(folder: Path) -> dict[str, list[Module]]:
+    config = read_json(folder / "router_config.json")
+    structure: dict[str, list[str]] = config["structure"]
+    absent = [route for route in ROUTES.values() if route not in structure]
+    if absent:
+        raise ModelError(f"{folder} routes {', '.join(structure)}; a bi-encoder needs query and document")
+    return {
+        side: [Module.of(config["types"][name], folder / name) for name in structure[route]]
+        for side, route in ROUTES.items()
+    }
+
+
+def _read_route(modules: Sequence[Module]) -> tuple[Tower, Tokenizer]:
+    folder = modules[0].folder
+    if modules[0].kind != "Transformer":
+        raise ModelError(f"{folder} is a {modules[0].kind}, where a bi-encoder has a Transformer")
+    file = folder / "sentence_bert_config.json"
+    settings = read_json(file) if file.is_file() else {}
+    unread = [name for name in UNREAD if settings.get(name)]
+    if unread or settings.get("transformer_task", "feature-extraction") != "feature-extraction":
+        raise ModelError(
+            f"{file} sets {', '.join(unread) or 'transformer_task'}, which no bi-encoder of tercet has"
+        )
+    encoder = read_encoder(folder)
+    tokenizer = _read_tokenizer(
+        folder,
+        encoder,
+        max_tokens=settings.get("max_seq_length"),
+        lowercase=bool(settings.get("do_lower_case", False)),
+    )
+    return read_tower(encoder, modules[1:]), tokenizer
+
+
+def _read_tokenizer(
+    folder: Path, encoder: Encoder, *, max_tokens: int | None, lowercase: bool = False
+) -> Tokenizer:
+    """The folder's tokenizer, cutting at what was asked for, or else at what it says itself."""
+    pretrained = read_tokenizer(folder)
+    limit = max_tokens if max_tokens is not None else pretrained.model_max_length
+    if encoder.max_tokens is not None:
+        limit = min(limit, encoder.max_tokens)
+    return Tokenizer(pretrained, max_tokens=limit, lowercase=lowercase)
+
+
+def _settings(folder: Path) -> dict[str, Any]:
+    theirs, ours = folder / "config_sentence_transformers.json", folder / "tercet.json"
+    settings = read_json(theirs) if theirs.is_file() else {}
+    if ours.is_file():
+        settings |= read_json(ours)
+        if settings["format_version"] > FORMAT_VERSION:
+            raise ModelError(
+                f"{folder} has format version {settings['format_version']}, this tercet knows up to "
+                f"{FORMAT_VERSION}: install a newer tercet"
+            )
+    return settings
+
+
+def _config(settings: dict[str, Any], folder: Path, *, towers: int) -> BiConfig:
+    named = settings.get("similarity_fn_name")
+    if named not in SIMILARITIES:
+        raise ModelError(f"{folder} compares by {named!r}; tercet knows cosine and dot")
+    prompts: dict[str, str | None] = settings.get("prompts") or {}
+    candidate = next((prompts[name] for name in ("document", "passage", "corpus") if prompts.get(name)), None)
+    default = None
+    if not candidate and not prompts.get("query"):
+        default = prompts.get(settings.get("default_prompt_name") or "")
+    return BiConfig(
+        towers=towers,
+        similarity=SIMILARITIES[named],
+        context_prompt=prompts.get("query") or default or "",
+        candidate_prompt=candidate or default or "",
+        turn_separator=settings.get("turn_separator", BiConfig.turn_separator),
+    )
+
+
+def _write_route(tower: Tower, tokenizer: Tokenizer, folder: Path) -> list[tuple[str, str]]:
+    """Write one tower; gives the type and the name of each of its modules."""
+    tower.encoder.transformer.save_pretrained(folder, safe_serialization=True)
+    tokenizer.pretrained.save_pretrained(folder)
+    settings = {"max_seq_length": tokenizer.max_tokens, "do_lower_case": tokenizer.lowercase}
+    write_json(folder / "sentence_bert_config.json", settings)
+    return [(NAMESPACE + "Transformer", "0_Transformer"), *write_tower(tower, folder)]
+
+
+def _write_router(parts: BiParts, folder: Path) -> None:
+    types: dict[str, str] = {}
+    structure: dict[str, list[str]] = {}
+    towers = {"context": parts.context_tower, "candidate": parts.candidate_tower}
+    for side, route in ROUTES.items():
+        structure[route] = []
+        first = folder / f"{route}_0_Transformer"
+        first.mkdir()
+        for kind, name in _write_route(towers[side], parts.tokenizer, first):
+            module = f"{route}_{name}"
+            if name != "0_Transformer":
+                (first / name).rename(folder / module)
+            types[module] = kind
+            structure[route].append(module)
+    parameters = {"default_route": None, "allow_empty_key": True}
+    write_json(
+        folder / "router_config.json", {"types": types, "structure": structure, "parameters": parameters}
+    )
+
+
+def _write_settings(parts: BiParts, folder: Path) -> None:
+    config = parts.config
+    theirs: dict[str, Any] = {
+        "model_type": "SentenceTransformer",
+        "prompts": {"query": config.context_prompt, "document": config.candidate_prompt},
+        "default_prompt_name": None,
+        "similarity_fn_name": config.similarity,
+    }
+    narrow = [layer.width for layer in parts.candidate_tower.layers if isinstance(layer, Narrow)]
+    if narrow:
+        theirs["truncate_dim"] = narrow[-1]
+    write_json(folder / "config_sentence_transformers.json", theirs)
+    ours = {"format_version": FORMAT_VERSION, "kind": "bi", "turn_separator": config.turn_separator}
+    write_json(folder / "tercet.json", ours)

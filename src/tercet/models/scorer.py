@@ -1,0 +1,81 @@
+"""One interface for every scorer: ``score`` and ``rank`` go through the same ``scores``."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from tercet.errors import InputError
+from tercet.inputs import check_candidates, check_context, check_contexts, check_top
+from tercet.records import Context, Counts, Floats, Ranked, Scores
+
+
+class Scorer(ABC):
+    """Scores contexts against candidates; higher is better. Threads may share one."""
+
+    @abstractmethod
+    def _scores(self, contexts: Sequence[Context], candidates: Sequence[str]) -> Scores:
+        """Every context against every candidate, all of them checked."""
+
+    @abstractmethod
+    def _pair_scores(self, contexts: Sequence[Context], candidates: Sequence[str]) -> Floats:
+        """``[B]``: each context against the candidate at its position, all of them checked."""
+
+    def score(self, context: Context, candidates: Iterable[str]) -> Floats:
+        """``[C]``: the score of each candidate."""
+        row: Floats = self._scores([check_context(context)], check_candidates(candidates)).values[0]
+        return row
+
+    def score_many(self, contexts: Iterable[Context], candidates: Iterable[str]) -> Floats:
+        """``[B, C]``: every context against every candidate."""
+        return self.scores(contexts, candidates).values
+
+    def score_pairs(self, contexts: Iterable[Context], candidates: Iterable[str]) -> Floats:
+        """``[B]``: each context against the candidate at its position."""
+        left, right = check_contexts(contexts), check_candidates(candidates)
+        if len(left) != len(right):
+            raise InputError(f"pairs need as many contexts as candidates, got {len(left)} and {len(right)}")
+        return self._pair_scores(left, right)
+
+    def scores(self, contexts: Iterable[Context], candidates: Iterable[str]) -> Scores:
+        """Every context against every candidate, with the count of tokens that were not read."""
+        return self._scores(check_contexts(contexts), check_candidates(candidates))
+
+    def rank(self, context: Context, candidates: Iterable[str], k: int = 10) -> list[Ranked]:
+        """The ``k`` best candidates, best first; equal scores keep their order."""
+        k, texts = check_top(k), check_candidates(candidates)
+        return _rank(self._scores([check_context(context)], texts), texts, k)[0]
+
+    def rank_many(
+        self, contexts: Iterable[Context], candidates: Iterable[str], k: int = 10
+    ) -> list[list[Ranked]]:
+        """A ranking for each context."""
+        k, texts = check_top(k), check_candidates(candidates)
+        return _rank(self._scores(check_contexts(contexts), texts), texts, k)
+
+
+def best(values: Floats, k: int) -> Counts:
+    """Positions of the ``k`` largest values, largest first; equal values keep their order."""
+    if k >= len(values):
+        return np.argsort(-values, kind="stable")
+    threshold = np.partition(values, len(values) - k)[len(values) - k]
+    among = np.flatnonzero(values >= threshold)
+    return among[np.argsort(-values[among], kind="stable")[:k]]
+
+
+def _rank(scores: Scores, candidates: Sequence[str], k: int) -> list[list[Ranked]]:
+    context_cuts = np.broadcast_to(scores.context_cuts, scores.values.shape)
+    candidate_cuts = np.broadcast_to(scores.candidate_cuts, scores.values.shape)
+    return [
+        [
+            Ranked(
+                position=int(position),
+                score=float(values[position]),
+                candidate=candidates[position],
+                context_cut=int(context_cuts[row, position]),
+                candidate_cut=int(candidate_cuts[row, position]),
+            )
+            for position in best(values, k)
+        ]
+        for row, values in enumerate(scores.values)
+    ]

