@@ -83,7 +83,9 @@ def check_free(path: Path, *, overwrite: bool = False) -> None:
     if path.is_dir():
         raise OutputError(f"{path} is a folder that exists: choose another path or remove it first")
     if path.exists() and not overwrite:
-        raise OutputError(f"{path} exists: choose another path or ask to overwrite it")
+        raise OutputError(
+            f"{path} exists: choose another path, or overwrite it (overwrite=True, --overwrite)"
+        )
 
 
 def _publish(partial: Path, path: Path) -> None:

@@ -46,7 +46,7 @@ def _only_or_usual(row: Row, usual: str) -> str:
     if len(row.columns) == 1:
         return next(iter(row.columns))
     if usual not in row.columns:
-        raise DataError(f"{row.where}: say which column to read, one of {_listed(row)}")
+        raise DataError(f"{row.where}: say which column to read (--column): {_listed(row)}")
     return usual
 
 

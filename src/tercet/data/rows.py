@@ -52,8 +52,9 @@ def read_rows(source: str | Path, file_format: Format | None = None) -> Iterator
     if kind == "parquet":
         yield from _parquet(name)
         return
+    called = "standard input" if name == STDIN else name
     with _opened(name) as file:
-        yield from _PARSERS[kind](name, _lines(name, file))
+        yield from _PARSERS[kind](called, _lines(called, file))
 
 
 def count_rows(source: str | Path, file_format: Format | None = None) -> int | None:

@@ -87,8 +87,9 @@ class BiEncoder(DualEncoder):
 
     def match_pairs(self, codes: Floats, vectors: Floats) -> Floats:
         """``[B]``: the products of codes ``[B, 1, D]`` and one candidate each, ``[B, D]``."""
-        products = self._comparable(codes[:, 0]) * self._comparable(vectors)
-        return products.sum(axis=-1, dtype=np.float32)
+        products: Floats = self._comparable(codes[:, 0]) * self._comparable(vectors)
+        sums: Floats = products.sum(axis=-1)
+        return sums
 
     def save(self, path: str | PathLike[str]) -> Path:
         """Write a folder that ``tercet.load`` and sentence-transformers read; gives its path."""

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from tercet.config import BiConfig, PoolingConfig, Similarity
 from tercet.errors import ModelError
 from tercet.files import new_folder, read_json, read_json_list, write_json
-from tercet.models.encoder import Encoder, read_encoder
+from tercet.models.encoder import Encoder, no_progress_bar, read_encoder
 from tercet.models.tokenizer import Tokenizer, read_tokenizer
 from tercet.models.tower import Narrow, Tower
 from tercet.models.tower_modules import NAMESPACE, Module, read_tower, write_tower
@@ -126,6 +126,11 @@ def _read_tokenizer(
 ) -> Tokenizer:
     """The folder's tokenizer, cutting at what was asked for, or else at what it says itself."""
     pretrained = read_tokenizer(folder)
+    if len(pretrained) > encoder.vocabulary:
+        raise ModelError(
+            f"the tokenizer in {folder} has {len(pretrained)} tokens, its model knows {encoder.vocabulary}: "
+            "they do not belong together"
+        )
     limit = max_tokens if max_tokens is not None else pretrained.model_max_length
     if encoder.max_tokens is not None:
         limit = min(limit, encoder.max_tokens)
@@ -165,7 +170,8 @@ def _config(settings: dict[str, Any], folder: Path, *, towers: int) -> BiConfig:
 
 def _write_route(tower: Tower, tokenizer: Tokenizer, folder: Path) -> list[tuple[str, str]]:
     """Write one tower; gives the type and the name of each of its modules."""
-    tower.encoder.transformer.save_pretrained(folder, safe_serialization=True)
+    with no_progress_bar():
+        tower.encoder.transformer.save_pretrained(folder)
     tokenizer.pretrained.save_pretrained(folder)
     settings = {"max_seq_length": tokenizer.max_tokens, "do_lower_case": tokenizer.lowercase}
     write_json(folder / "sentence_bert_config.json", settings)

@@ -109,8 +109,8 @@ class DualEncoder(nn.Module, Scorer):
         )
 
     def _pair_scores(self, contexts: Sequence[Context], candidates: Sequence[str]) -> Floats:
-        codes = self._encode(contexts, "context").vectors
-        return self.match_pairs(codes, self._encode(candidates, "candidate").vectors)
+        codes = self._encode_distinct(contexts, "context")
+        return self.match_pairs(codes, self._encode_distinct(candidates, "candidate"))
 
     def _encode(self, texts: Sequence[Context], side: Side) -> Encoded:
         parts = list(self._stream(texts, side))
@@ -118,6 +118,12 @@ class DualEncoder(nn.Module, Scorer):
             vectors=np.concatenate([part.vectors for part in parts]),
             cuts=np.concatenate([part.cuts for part in parts]),
         )
+
+    def _encode_distinct(self, texts: Sequence[Context], side: Side) -> Floats:
+        """As ``_encode``, but a text that comes again is not computed again."""
+        place = {text: position for position, text in enumerate(dict.fromkeys(texts))}
+        vectors: Floats = self._encode(list(place), side).vectors[[place[text] for text in texts]]
+        return vectors
 
     def _stream(
         self, texts: Iterable[Context], side: Side, on_progress: Callable[[int], None] | None = None

@@ -44,6 +44,11 @@ class Encoder(nn.Module):
         return int(self.transformer.config.hidden_size)
 
     @property
+    def vocabulary(self) -> int:
+        """How many tokens it knows."""
+        return int(self.transformer.config.vocab_size)
+
+    @property
     def max_tokens(self) -> int | None:
         """The longest text it has positions for, or None if it has no such limit."""
         positions = getattr(self.transformer.config, "max_position_embeddings", None)
@@ -86,7 +91,7 @@ def read_encoder(folder: Path) -> Encoder:
     _check_safe(folder)
     try:
         config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-        with _no_progress_bar():
+        with no_progress_bar():
             transformer, report = AutoModel.from_pretrained(
                 folder,
                 config=config,
@@ -103,8 +108,8 @@ def read_encoder(folder: Path) -> Encoder:
 
 
 @contextmanager
-def _no_progress_bar() -> Iterator[None]:
-    """Keep transformers from drawing on the user's terminal while it loads."""
+def no_progress_bar() -> Iterator[None]:
+    """Keep transformers from drawing on the user's terminal."""
     shown = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()
     try:

@@ -11,6 +11,8 @@ from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from tercet.errors import InputError, ModelError
 
+VOCABULARIES = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model", "*.tiktoken")
+
 
 @dataclass(frozen=True, slots=True)
 class Passage:
@@ -86,6 +88,9 @@ class Tokenizer:
 
 def read_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
     """The folder's tokenizer; transformers applies what ``tokenizer_config.json`` says about it."""
+    if not any(file for pattern in VOCABULARIES for file in folder.glob(pattern)):
+        # transformers would make up a tokenizer of five words
+        raise ModelError(f"{folder} has no tokenizer ({', '.join(VOCABULARIES)}): copy its files too")
     try:
         pretrained = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     except Exception as error:  # a broken folder fails here in many ways

@@ -1,0 +1,96 @@
+"""Tiny models made on the spot, and the packaged one."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
+from tokenizers.processors import TemplateProcessing
+from transformers import AutoConfig, AutoModel, PreTrainedTokenizerFast
+
+import tercet
+
+SENTENCES = [
+    "the cat sat on the mat",
+    "a dog ran",
+    "one two three four five six seven eight nine ten",
+    "old house",
+    "the red bird and the blue bird sat in the old tree under the light of day",
+    "never",
+    "bread and water",
+    "a dog sat",
+]
+WORDS = sorted({word for sentence in SENTENCES for word in sentence.split()} | {"not", "new", "river"})
+ARCHITECTURES = ("bert", "camembert", "distilbert", "electra", "modernbert", "roberta", "xlm-roberta")
+PADDED_ARCHITECTURES = ("mpnet", "deberta-v2")
+
+
+def make_tokenizer() -> PreTrainedTokenizerFast:
+    """Whole words and single letters, between <s> and </s>; id 1 is the padding, as in RoBERTa."""
+    letters = [chr(code) for code in range(ord("a"), ord("z") + 1)]
+    tokens = ["<s>", "<pad>", "</s>", "<unk>", "<mask>", *WORDS, *(x for x in letters if x not in WORDS)]
+    rust = Tokenizer(
+        models.WordLevel({token: place for place, token in enumerate(tokens)}, unk_token="<unk>")
+    )
+    rust.normalizer = normalizers.NFC()
+    rust.pre_tokenizer = pre_tokenizers.Whitespace()
+    rust.post_processor = TemplateProcessing(single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)])
+    rust.enable_padding(length=64)  # folders in the wild carry such settings; they must not matter
+    rust.enable_truncation(8)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=rust,
+        bos_token="<s>",
+        cls_token="<s>",
+        eos_token="</s>",
+        sep_token="</s>",
+        mask_token="<mask>",
+        pad_token="<pad>",
+        unk_token="<unk>",
+        model_max_length=48,
+    )
+
+
+def make_folder(folder: Path, architecture: str = "bert", *, seed: int = 0) -> Path:
+    """A random model of two layers, 16 wide, with weights large enough to tell texts apart."""
+    tokenizer = make_tokenizer()
+    positions = {"max_position_embeddings": 50}
+    sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+    if architecture == "distilbert":
+        sizes = {"dim": 16, "n_layers": 2, "n_heads": 2, "hidden_dim": 32}
+    if architecture == "electra":
+        sizes["embedding_size"] = 8
+    if architecture == "modernbert":
+        positions = {"max_position_embeddings": 48, "local_attention": 4, "global_attn_every_n_layers": 2}
+    config = AutoConfig.for_model(
+        architecture, vocab_size=len(tokenizer), pad_token_id=1, initializer_range=0.5, **sizes, **positions
+    )
+    torch.manual_seed(seed)
+    AutoModel.from_config(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Folders of tiny models by architecture, each made once."""
+    made: dict[str, Path] = {}
+
+    def folder_of(architecture: str = "bert") -> Path:
+        if architecture not in made:
+            made[architecture] = make_folder(tmp_path_factory.mktemp(architecture) / "model", architecture)
+        return made[architecture]
+
+    return folder_of
+
+
+@pytest.fixture
+def tiny(tiny_folder: Callable[[str], Path]) -> tercet.BiEncoder:
+    """A tiny bi-encoder, fresh for each test."""
+    return tercet.BiEncoder.from_backbone(tiny_folder("bert"))
+
+
+@pytest.fixture(scope="session")
+def minilm() -> tercet.BiEncoder:
+    """The model that comes with tercet."""
+    return tercet.load("bi", device="cpu")

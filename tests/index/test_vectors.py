@@ -1,0 +1,48 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tercet
+from tercet.index.vectors import writing_vectors
+
+
+def test_appended_vectors_come_back_in_order(tmp_path: Path) -> None:
+    path = tmp_path / "vectors.npy"
+    parts = [
+        np.random.default_rng(seed).random((rows, 3), dtype=np.float32) for seed, rows in enumerate((4, 1, 7))
+    ]
+    with writing_vectors(path) as writer:
+        for part in parts:
+            writer.append(part)
+    vectors = tercet.open_vectors(path)
+    np.testing.assert_array_equal(vectors, np.concatenate(parts))
+    assert isinstance(vectors, np.memmap)
+    assert not vectors.flags.writeable
+
+
+def test_the_header_has_room_for_any_count(tmp_path: Path) -> None:
+    path = tmp_path / "vectors.npy"
+    with writing_vectors(path) as writer:
+        writer.append(np.zeros((1, 2), dtype=np.float32))
+        writer.append(np.zeros((1_234_567, 2), dtype=np.float32))
+    assert np.load(path, mmap_mode="r").shape == (1_234_568, 2)
+
+
+def test_vectors_of_another_width_are_refused(tmp_path: Path) -> None:
+    with (
+        pytest.raises(tercet.InputError, match=r"shape \(3,\), got \(4,\)"),
+        writing_vectors(tmp_path / "vectors.npy") as writer,
+    ):
+        writer.append(np.zeros((1, 3), dtype=np.float32))
+        writer.append(np.zeros((1, 4), dtype=np.float32))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_vectors_make_no_file(tmp_path: Path) -> None:
+    with (
+        pytest.raises(tercet.InputError, match="there are no texts"),
+        writing_vectors(tmp_path / "vectors.npy"),
+    ):
+        pass
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,186 @@
+"""The bi-encoder's own promises."""
+
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from tests.conftest import SENTENCES
+
+import tercet
+from tercet.data.sample import questions
+from tercet.models.scorer import best
+
+FolderOf = Callable[[str], Path]
+
+
+def test_the_packaged_model_finds_the_answer(minilm: tercet.BiEncoder) -> None:
+    answers = ["Press the link under the sign-in box.", "Water it once a week.", "The train leaves at nine."]
+    assert minilm.rank("I forgot my password", answers, k=1)[0].position == 0
+
+
+def test_the_packaged_model_finds_most_sample_answers(minilm: tercet.BiEncoder) -> None:
+    asked = questions("en")
+    rankings = minilm.rank_many([q.context for q in asked], [q.answer for q in asked], k=5)
+    found = [at in [ranked.position for ranked in ranking] for at, ranking in enumerate(rankings)]
+    assert np.mean(found) > 0.85
+
+
+def test_cosine_of_a_text_with_itself_is_one(tiny: tercet.BiEncoder) -> None:
+    np.testing.assert_allclose(tiny.score_many(SENTENCES, SENTENCES).diagonal(), 1.0, atol=1e-6)
+
+
+def test_dot_is_the_product_of_the_vectors(tiny_folder: FolderOf) -> None:
+    config = tercet.BiConfig(similarity="dot")
+    scorer = tercet.BiEncoder.from_backbone(tiny_folder("bert"), config=config, device="cpu")
+    expected = scorer.encode_contexts(SENTENCES)[:, 0] @ scorer.encode_candidates(SENTENCES).T
+    np.testing.assert_allclose(scorer.score_many(SENTENCES, SENTENCES), expected, rtol=1e-6)
+
+
+def test_turns_are_read_as_one_text(tiny: tercet.BiEncoder) -> None:
+    codes = tiny.encode_contexts([["the cat", "sat on the mat"], "the cat\nsat on the mat"])
+    np.testing.assert_allclose(codes[0], codes[1], atol=1e-6)
+
+
+def test_a_long_dialogue_is_read_from_its_newest_turn(tiny: tercet.BiEncoder) -> None:
+    newest = ["one two three four five six seven eight nine ten"] * 5 + ["the old dog ran"]
+    with pytest.warns(tercet.TruncationWarning):
+        ours, other_start, other_end = tiny.encode_contexts(
+            [["never not bread", *newest], ["red river", *newest], [*newest[:-1], "the old dog sat"]]
+        )
+    np.testing.assert_allclose(ours, other_start, atol=1e-6)
+    assert np.abs(ours - other_end).max() > 1e-3
+
+
+def test_what_was_cut_is_told_for_each_input(tiny: tercet.BiEncoder) -> None:
+    room = tiny.tokenizer.max_tokens - 2
+    long = " ".join(["cat"] * (room + 5))
+    assert tiny.candidate_cuts(["cat", long]).tolist() == [0, 5]
+    assert tiny.context_cuts([["cat", long], "cat"]).tolist() == [6, 0]
+    with pytest.warns(tercet.TruncationWarning):
+        ranking = tiny.rank(["cat", long], ["cat", long], k=2)
+    assert sorted((ranked.position, ranked.context_cut, ranked.candidate_cut) for ranked in ranking) == [
+        (0, 6, 0),
+        (1, 6, 5),
+    ]
+
+
+def test_cutting_is_warned_about_once(tiny: tercet.BiEncoder) -> None:
+    long = "cat " * 200
+    with pytest.warns(
+        tercet.TruncationWarning, match=r"1 of 2 candidates were longer than the 48 tokens"
+    ) as caught:
+        tiny.encode_candidates(["cat", long])
+    assert len(caught) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tiny.encode_candidates([long])
+
+
+def test_a_megabyte_of_text_is_cut_like_any_other(minilm: tercet.BiEncoder) -> None:
+    scorer = tercet.load("bi", device="cpu")
+    with pytest.warns(tercet.TruncationWarning):
+        megabyte, unbroken = scorer.encode_candidates(["one word after another " * 45_000, "x" * 1_000_000])
+    start = minilm.encode_candidates(["one word after another " * 63 + "one word"])[0]
+    np.testing.assert_allclose(megabyte, start, atol=1e-5)
+    assert np.isfinite(unbroken).all()
+
+
+@pytest.mark.parametrize(
+    ("candidates", "message"),
+    [
+        ([], "there are no candidates"),
+        ("a text", "candidates must be a list of strings, got str 'a text'"),
+        (["cat", None], "candidate 1 must be a string, got None"),
+        (["cat", float("nan")], "candidate 1 must be a string, got float nan"),
+        (["cat", "dog", 3], "candidate 2 must be a string, got int 3"),
+        (["cat", ["dog"]], "candidate 1 must be a string, got list"),
+        (["cat", ""], "candidate 1 is empty"),
+        ([" \t\n\u3000"], "candidate 0 is empty"),
+        (["cat", "dog \udc80"], r"candidate 1 holds a lone surrogate \(U\+DC80 at character 4\)"),
+        (None, "a list of texts was expected, got None"),
+    ],
+)
+def test_bad_candidates_are_named(tiny: tercet.BiEncoder, candidates: object, message: str) -> None:
+    for use in (tiny.score, tiny.rank):
+        with pytest.raises(tercet.InputError, match=message):
+            use("the cat", candidates)  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("context", "message"),
+    [
+        ("", "context is empty"),
+        ([], "context has no turns"),
+        (None, "context must be a string or a list of turns, got None"),
+        (7, "context must be a string or a list of turns, got int 7"),
+        (["cat", " "], "turn 1 of context is empty"),
+        (["cat", 5], "turn 1 of context must be a string, got int 5"),
+    ],
+)
+def test_bad_contexts_are_named(tiny: tercet.BiEncoder, context: object, message: str) -> None:
+    with pytest.raises(tercet.InputError, match=message):
+        tiny.score(context, SENTENCES)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("k", "message"),
+    [(0, "at least 1, got 0"), (-3, "at least 1, got -3"), (2.5, "whole number"), (True, "whole")],
+)
+def test_bad_k_is_refused(tiny: tercet.BiEncoder, k: object, message: str) -> None:
+    with pytest.raises(tercet.InputError, match=f"k must be .*{message}"):
+        tiny.rank("cat", SENTENCES, k=k)  # type: ignore[arg-type]
+
+
+def test_a_string_for_many_contexts_is_refused(tiny: tercet.BiEncoder) -> None:
+    with pytest.raises(tercet.InputError, match="contexts must be a list of contexts"):
+        tiny.score_many("the cat", SENTENCES)
+
+
+def test_unequal_pairs_are_refused(tiny: tercet.BiEncoder) -> None:
+    with pytest.raises(tercet.InputError, match="as many contexts as candidates, got 2 and 1"):
+        tiny.score_pairs(["a", "b"], ["a"])
+
+
+def test_k_beyond_the_candidates_ranks_them_all(tiny: tercet.BiEncoder) -> None:
+    assert len(tiny.rank("cat", SENTENCES, k=100)) == len(SENTENCES)
+
+
+def test_candidates_may_come_from_a_generator(tiny: tercet.BiEncoder) -> None:
+    assert len(tiny.rank("cat", (text for text in SENTENCES), k=3)) == 3
+
+
+def test_equal_scores_keep_their_order() -> None:
+    values = np.array([1, 3, 3, 0, 3, 2], dtype=np.float32)
+    assert best(values, 2).tolist() == [1, 2]
+    assert best(values, 4).tolist() == [1, 2, 4, 5]
+    assert best(values, 9).tolist() == [1, 2, 4, 5, 0, 3]
+
+
+def test_duplicate_candidates_rank_side_by_side_in_order(tiny: tercet.BiEncoder) -> None:
+    ranking = tiny.rank("the cat", ["a dog", "the cat", "a dog", "the cat"], k=4)
+    assert [ranked.position for ranked in ranking] == [1, 3, 0, 2]
+
+
+def test_towers_part_in_training(tiny_folder: FolderOf) -> None:
+    scorer = tercet.BiEncoder.from_backbone(
+        tiny_folder("bert"), config=tercet.BiConfig(towers=2), device="cpu"
+    )
+    before = scorer.encode_candidates(SENTENCES)
+    ids = [token.ids for token in scorer._tokenise(SENTENCES, "context")]
+    scorer.context_codes(ids).square().sum().backward()
+    with torch.no_grad():
+        for weight in scorer.context_tower.parameters():
+            if weight.grad is not None:
+                weight -= 0.1 * weight.grad
+    np.testing.assert_array_equal(scorer.encode_candidates(SENTENCES), before)
+    assert np.abs(scorer.encode_contexts(SENTENCES)[:, 0] - before).max() > 1e-3
+
+
+def test_unknown_settings_are_refused() -> None:
+    with pytest.raises(tercet.InputError, match="similarity must be one of cosine, dot, got 'l2'"):
+        tercet.BiConfig(similarity="l2")  # type: ignore[arg-type]
+    with pytest.raises(tercet.InputError, match="towers must be 1 or 2, got 3"):
+        tercet.BiConfig(towers=3)
