@@ -61,7 +61,9 @@ class BatchConfig:
     """How much is computed at once."""
 
     tokens: int = 2048
-    """Real tokens in one forward pass; more does not run faster on a CPU and takes more memory."""
+    """Real tokens in one forward pass on a CPU; more is not faster and takes more memory."""
+    gpu_tokens: int = 32_768
+    """Real tokens in one forward pass on a GPU; fewer leave it idle, more are padded too much."""
     window_texts: int = 8192
     """Texts that are sorted by length together, and the most that a stream holds in memory."""
     window_characters: int = 4_000_000

@@ -19,8 +19,8 @@ def ids_of(folder: Path, texts: list[str]) -> list[list[int]]:
 
 
 def reference_states(folder: Path, ids: list[int]) -> torch.Tensor:
-    """[T, D]: one text alone, no padding, transformers' plainest attention."""
-    model = AutoModel.from_pretrained(folder, attn_implementation="eager").eval().double()
+    """[T, D]: one text alone, without padding."""
+    model = AutoModel.from_pretrained(folder).eval().double()
     with torch.inference_mode():
         return model(input_ids=torch.tensor([ids]), attention_mask=torch.ones(1, len(ids))).last_hidden_state[
             0

@@ -140,8 +140,10 @@ class DualEncoder(nn.Module, Scorer):
         self, tokens: Sequence[TokenIds], side: Side, on_progress: Callable[[int], None] | None
     ) -> Floats:
         forward = self.context_codes if side == "context" else self.candidate_vectors
+        on_cpu = next(self.parameters()).device.type == "cpu"
+        budget = self.batching.tokens if on_cpu else self.batching.gpu_tokens
         vectors: Floats | None = None
-        for batch in batches_by_tokens([len(text.ids) for text in tokens], self.batching.tokens):
+        for batch in batches_by_tokens([len(text.ids) for text in tokens], budget):
             part = forward([tokens[position].ids for position in batch]).float().cpu().numpy()
             if vectors is None:
                 vectors = np.empty((len(tokens), *part.shape[1:]), dtype=np.float32)
