@@ -66,6 +66,12 @@ def test_pickled_weights_are_refused_with_the_reason(bare: Path, name: str) -> N
     assert_refused(bare, name, "can run code", "safetensors")
 
 
+def test_a_stray_safetensors_file_lets_no_pickle_in(bare: Path) -> None:
+    (bare / "model.safetensors").rename(bare / "stray.safetensors")
+    torch.save(load_file(bare / "stray.safetensors"), bare / "pytorch_model.bin")
+    assert_refused(bare, "cannot be read", "model.safetensors")
+
+
 def test_safetensors_are_read_beside_pickled_weights(bare: Path) -> None:
     (bare / "pytorch_model.bin").write_bytes(b"this must not be opened")
     assert tercet.load(bare, device="cpu").score("cat", ["dog"]).shape == (1,)

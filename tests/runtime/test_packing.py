@@ -29,7 +29,7 @@ def test_no_text_sees_its_neighbour() -> None:
 def test_packed_attention_is_attention_text_by_text(
     plain_up_to: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(packing, "PLAIN_UP_TO", {torch.float32: plain_up_to})
+    monkeypatch.setattr(packing, "PLAIN_UP_TO", plain_up_to)
     query, key, value = torch.randn(3, 1, 2, 12, 4)
     lengths = [5, 5, 2]
     attended, _ = packed_attention(

@@ -19,6 +19,7 @@ from tercet.models.scorer import Scorer
 from tercet.models.tokenizer import Passage, TokenIds, Tokenizer
 from tercet.records import Context, Counts, Floats, Scores, VectorFile
 from tercet.runtime.batches import batches_by_tokens, windows
+from tercet.runtime.memory import release_free_memory
 
 
 class Encoded(NamedTuple):
@@ -90,6 +91,7 @@ class DualEncoder(nn.Module, Scorer):
             for encoded in self._stream(checked, side, on_progress):
                 writer.append(encoded.vectors)
                 cut += int(np.count_nonzero(encoded.cuts))
+                release_free_memory()
         return VectorFile(path=Path(path), count=writer.count, width=writer.width, cut=cut)
 
     def context_cuts(self, contexts: Iterable[Context]) -> Counts:
@@ -142,15 +144,14 @@ class DualEncoder(nn.Module, Scorer):
         forward = self.context_codes if side == "context" else self.candidate_vectors
         on_cpu = next(self.parameters()).device.type == "cpu"
         budget = self.batching.tokens if on_cpu else self.batching.gpu_tokens
-        vectors: Floats | None = None
+        parts: list[Floats] = []
+        order: list[int] = []
         for batch in batches_by_tokens([len(text.ids) for text in tokens], budget):
-            part = forward([tokens[position].ids for position in batch]).float().cpu().numpy()
-            if vectors is None:
-                vectors = np.empty((len(tokens), *part.shape[1:]), dtype=np.float32)
-            vectors[batch] = part
+            parts.append(forward([tokens[position].ids for position in batch]).float().cpu().numpy())
+            order += batch
             if on_progress is not None:
                 on_progress(len(batch))
-        assert vectors is not None
+        vectors: Floats = np.concatenate(parts)[np.argsort(order)]
         return vectors
 
     def _tokenise(self, texts: Sequence[Context], side: Side) -> list[TokenIds]:

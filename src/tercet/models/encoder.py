@@ -12,7 +12,7 @@ from transformers.utils import logging
 
 from tercet.errors import ModelError
 from tercet.files import read_json
-from tercet.runtime.packing import IMPLEMENTATION, positions_of, runs_of
+from tercet.runtime.packing import IMPLEMENTATION, filler_rows, positions_of, runs_of
 
 PACKABLE = frozenset({"bert", "camembert", "distilbert", "electra", "modernbert", "roberta", "xlm-roberta"})
 """Architectures whose packed states are tested to equal the padded ones; others are padded."""
@@ -35,6 +35,7 @@ class Encoder(nn.Module):
         self.transformer = transformer
         self.packable = transformer.config.model_type in PACKABLE
         self._first_position = _first_position(transformer)
+        self._padding = int(transformer.config.pad_token_id or 0)
         if self.packable:
             transformer.set_attn_implementation(IMPLEMENTATION)
 
@@ -64,22 +65,21 @@ class Encoder(nn.Module):
         return TokenStates(self._padded(ids, mask), mask)
 
     def _packed(self, ids: Sequence[Sequence[int]], mask: Tensor) -> Tensor:
-        lengths = [len(text) for text in ids]
+        filler = filler_rows(sum(map(len, ids)))
+        filled = [*ids, *[[self._padding]] * filler]  # texts of one token, dropped again below
+        lengths = [len(text) for text in filled]
         rows: Tensor = self.transformer(
-            input_ids=torch.tensor([[token for text in ids for token in text]]),
+            input_ids=torch.tensor([[token for text in filled for token in text]]),
             position_ids=torch.tensor([positions_of(lengths, first=self._first_position)]),
             packing=runs_of(lengths),
-        ).last_hidden_state[0]  # [N, D]
-        if bool(mask.all()):
-            return rows.view(*mask.shape, -1)
+        ).last_hidden_state[0]  # [N + filler, D]
         states = rows.new_zeros(*mask.shape, rows.shape[-1])
-        states[mask] = rows
+        states[mask] = rows[: len(rows) - filler]
         return states
 
     def _padded(self, ids: Sequence[Sequence[int]], mask: Tensor) -> Tensor:
-        padding = self.transformer.config.pad_token_id or 0
         longest = mask.shape[1]
-        padded = [[*text, *[padding] * (longest - len(text))] for text in ids]
+        padded = [[*text, *[self._padding] * (longest - len(text))] for text in ids]
         states: Tensor = self.transformer(
             input_ids=torch.tensor(padded, device=mask.device), attention_mask=mask.long()
         ).last_hidden_state

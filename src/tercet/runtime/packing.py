@@ -20,7 +20,7 @@ from transformers.masking_utils import sdpa_mask
 
 IMPLEMENTATION = "tercet"
 
-PLAIN_UP_TO = {torch.float32: 96, torch.bfloat16: 512}
+PLAIN_UP_TO = 96
 """On a CPU, plain matrix products beat torch's fused kernel up to about this many tokens (by 3x at 16)."""
 
 
@@ -46,6 +46,15 @@ def runs_of(lengths: Sequence[int]) -> list[Run]:
 def positions_of(lengths: Sequence[int], *, first: int = 0) -> list[int]:
     """Each token's place in its own text, counted from ``first``."""
     return [position for length in lengths for position in range(first, first + length)]
+
+
+def filler_rows(rows: int) -> int:
+    """How many rows to add, so that products come in few sizes; oneDNN keeps code for each it meets.
+
+    A row of 2,048 tokens is 3% longer for it on average, and memory stays flat.
+    """
+    step = 8 if rows <= 64 else 32 if rows <= 512 else 128
+    return -rows % step
 
 
 def packed_attention(
@@ -97,14 +106,11 @@ def _attend(
 ) -> Tensor:
     tokens = query.shape[-2]
     mask = None if window is None or window >= tokens else _near(tokens, window, query.device)
-    if (
-        query.device.type == "cpu"
-        and tokens <= PLAIN_UP_TO.get(query.dtype, 0)
-        and mask is None
-        and not dropout
-    ):
-        weights = (query * scale) @ key.transpose(-1, -2)  # [texts, heads, tokens, tokens]
-        return weights.softmax(dim=-1) @ value
+    if query.device.type == "cpu" and tokens <= PLAIN_UP_TO and mask is None and not dropout:
+        # not in bfloat16: of such a product torch keeps a megabyte for each number of texts it meets
+        wide = torch.promote_types(query.dtype, torch.float32)
+        weights = (query.to(wide) * scale) @ key.to(wide).transpose(-1, -2)  # [texts, heads, tokens, tokens]
+        return (weights.softmax(dim=-1) @ value.to(wide)).to(query.dtype)
     return scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=dropout, scale=scale)
 
 
