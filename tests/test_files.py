@@ -63,6 +63,27 @@ def test_a_folder_is_never_overwritten(tmp_path: Path) -> None:
         pytest.fail("the block must not run")
 
 
+def test_a_device_is_never_overwritten(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(tercet.OutputError, match="is a device or a pipe"), new_file(pipe, overwrite=True):
+        pytest.fail("the block must not run")
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "target").write_text("old")
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    with new_file(tmp_path / "link", overwrite=True) as partial:
+        partial.write_text("new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "target").read_text() == "new"
+
+
+def test_a_folder_that_takes_no_files_is_named() -> None:
+    with pytest.raises(tercet.OutputError, match="/proc"), new_file(Path("/proc/vectors.npy")):
+        pytest.fail("the block must not run")
+
+
 def test_a_missing_parent_is_named(tmp_path: Path) -> None:
     with (
         pytest.raises(tercet.OutputError, match="nowhere is not a folder"),

@@ -52,6 +52,9 @@ class BiConfig:
 
     def __post_init__(self) -> None:
         check_choice("similarity", self.similarity, SIMILARITIES)
+        for name in ("context_prompt", "candidate_prompt", "turn_separator"):
+            if not isinstance(getattr(self, name), str):
+                raise InputError(f"{name} must be a string, got {getattr(self, name)!r}")
         if self.towers not in (1, 2):
             raise InputError(f"towers must be 1 or 2, got {self.towers}")
 

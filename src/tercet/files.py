@@ -16,8 +16,11 @@ from tercet.errors import ModelError, OutputError
 def new_file(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
     """A path to write to; it takes its real name when the block ends well and vanishes when it does not."""
     check_free(path, overwrite=overwrite)
+    path = path.resolve()  # what a link points to is written, the link stays
     partial = _partial(path)
     try:
+        with _writing(path):
+            partial.touch()
         yield partial
         _sync(partial)
         if overwrite:
@@ -33,7 +36,8 @@ def new_folder(path: Path) -> Iterator[Path]:
     """A folder to fill; it takes its real name when the block ends well and vanishes when it does not."""
     check_free(path)
     partial = _partial(path)
-    partial.mkdir()
+    with _writing(path):
+        partial.mkdir()
     try:
         yield partial
         for file in partial.rglob("*"):
@@ -73,7 +77,15 @@ def _read_json(file: Path, kind: type) -> object:
 
 
 def _partial(path: Path) -> Path:
-    return path.with_name(f".{path.name}.{uuid4().hex}.partial")
+    return path.with_name(f".{uuid4().hex[:12]}.partial")
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise OutputError(f"{path.parent} cannot be written to: {error.strerror}") from None
 
 
 def check_free(path: Path, *, overwrite: bool = False) -> None:
@@ -82,6 +94,10 @@ def check_free(path: Path, *, overwrite: bool = False) -> None:
         raise OutputError(f"{path.parent} is not a folder: make it first, or choose another path")
     if path.is_dir():
         raise OutputError(f"{path} is a folder that exists: choose another path or remove it first")
+    if path.exists() and not path.is_file():
+        raise OutputError(f"{path} is a device or a pipe: choose a path for a plain file")
+    if not os.access(path.parent, os.W_OK):
+        raise OutputError(f"{path.parent} may not be written to by this user")
     if path.exists() and not overwrite:
         raise OutputError(
             f"{path} exists: choose another path, or overwrite it (overwrite=True, --overwrite)"

@@ -1,6 +1,8 @@
 """Checks of what users hand in; every error names the position of what is wrong."""
 
 from collections.abc import Iterable, Sequence
+from operator import index
+from typing import Any, SupportsIndex
 
 from tercet.errors import InputError
 from tercet.records import Context
@@ -17,41 +19,47 @@ def check_text(value: object, name: str) -> str:
     if not isinstance(value, str):
         raise InputError(f"{name} must be a string, got {_describe(value)}")
     if not value or value.isspace():
-        raise InputError(f"{name} is empty: every text needs at least one visible character")
+        raise InputError(f"{name} is empty: every text needs a character that is not white space")
     if not value.isascii():
         _check_encodable(value, name)
     return value
 
 
+def check_many(values: Iterable[object], name: str) -> Iterable[object]:
+    """``values``, if they are several, in an order."""
+    if isinstance(values, (str, bytes, dict, set, frozenset)) or not isinstance(values, Iterable):
+        raise InputError(f"{name} must be a list of them, got {_describe(values)}")
+    return values
+
+
 def check_candidates(candidates: Iterable[object]) -> list[str]:
     """The candidates as a list of usable strings, at least one."""
-    if isinstance(candidates, (str, bytes)):
-        raise InputError(f"candidates must be a list of strings, got {_describe(candidates)}")
     checked = [
-        check_text(text, f"candidate {position}") for position, text in enumerate(_iterate(candidates))
+        check_text(text, f"candidate {position}")
+        for position, text in enumerate(check_many(candidates, "candidates"))
     ]
     if not checked:
         raise InputError("there are no candidates: give at least one")
     return checked
 
 
-def check_context(context: object, name: str = "context") -> Context:
+def check_context(context: Any, name: str = "context") -> Context:
     """A string, or a non-empty tuple of turns."""
     if isinstance(context, str):
         return check_text(context, name)
-    if not isinstance(context, (list, tuple)):
+    if isinstance(context, (bytes, dict)) or not hasattr(context, "__getitem__"):
         raise InputError(f"{name} must be a string or a list of turns, got {_describe(context)}")
-    if not context:
+    turns = tuple(check_text(turn, f"turn {position} of {name}") for position, turn in enumerate(context))
+    if not turns:
         raise InputError(f"{name} has no turns: give at least one")
-    return tuple(check_text(turn, f"turn {position} of {name}") for position, turn in enumerate(context))
+    return turns
 
 
 def check_contexts(contexts: Iterable[object]) -> list[Context]:
     """Many contexts, at least one."""
-    if isinstance(contexts, (str, bytes)):
-        raise InputError(f"contexts must be a list of contexts, got {_describe(contexts)}")
     checked = [
-        check_context(context, f"context {position}") for position, context in enumerate(_iterate(contexts))
+        check_context(context, f"context {position}")
+        for position, context in enumerate(check_many(contexts, "contexts"))
     ]
     if not checked:
         raise InputError("there are no contexts: give at least one")
@@ -60,18 +68,12 @@ def check_contexts(contexts: Iterable[object]) -> list[Context]:
 
 def check_top(k: int) -> int:
     """``k``, if it asks for at least one."""
-    if isinstance(k, bool) or not isinstance(k, int):
+    if isinstance(k, bool) or not isinstance(k, SupportsIndex):
         raise InputError(f"k must be a whole number, got {_describe(k)}")
+    k = index(k)
     if k < 1:
         raise InputError(f"k must be at least 1, got {k}")
     return k
-
-
-def _iterate(values: Iterable[object]) -> Iterable[object]:
-    try:
-        return iter(values)
-    except TypeError:
-        raise InputError(f"a list of texts was expected, got {_describe(values)}") from None
 
 
 def _check_encodable(text: str, name: str) -> None:

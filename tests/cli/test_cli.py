@@ -160,6 +160,24 @@ def test_an_unexpected_failure_is_one_line_and_debug_shows_the_rest(tmp_path: Pa
     assert "Traceback" in long.stderr
 
 
+@pytest.mark.parametrize(
+    "words", [("rank", "--bogus"), ("encode", "a.txt"), ("no-such-command",), ("rank", "-k", "x")]
+)
+def test_wrong_options_are_explained_with_status_2(words: tuple[str, ...]) -> None:
+    result = tercet(*words)
+    assert result.returncode == 2
+    assert "Usage" in result.stderr
+    assert "unexpected" not in result.stderr
+
+
+def test_contexts_and_candidates_cannot_share_standard_input() -> None:
+    assert_fails(tercet("rank", "--contexts", "-", "-c", "-"), "cannot both come from standard input")
+
+
+def test_a_terminal_is_not_commanded_by_data() -> None:
+    assert "\x1b" not in tercet("score", "a", "b\x1b[2Jc").stdout
+
+
 def test_an_existing_output_is_kept(tmp_path: Path) -> None:
     out = tmp_path / "vectors.npy"
     out.write_text("precious")

@@ -72,6 +72,8 @@ def test_a_megabyte_fits_in_a_cell(tmp_path: Path) -> None:
         ("a.jsonl", b"[1]\n", "line 1: a JSON object or string was expected, got list"),
         ("a.csv", b"a,b\n1,2\n3\n", "line 3: 2 columns were expected, got 1"),
         ("a.csv", b'a,b\n1,"2\n', "line 2: unexpected end of data"),
+        ("a.csv", b"a,a\n1,2\n", "line 1: two columns have the same name: 'a', 'a'"),
+        ("a.jsonl", b"[" * 100_000, "line 1: not JSON"),
         ("a.tsv", b"a\tb\n1\t2\t3\n", "line 2: 2 columns were expected, got 3"),
         ("a.txt.gz", b"no gzip", "is no whole gzip file"),
         ("a.txt.gz", gzip.compress(b"text\n" * 999)[:-9], "is no whole gzip file"),
@@ -85,6 +87,13 @@ def test_a_broken_file_is_named_with_its_line(
     (tmp_path / name).write_bytes(content)
     with pytest.raises(tercet.DataError, match=rf"{name}.*{message}"):
         list(read_rows(tmp_path / name))
+
+
+def test_blank_lines_between_rows_are_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('"one"\n\n"two"\n')
+    (tmp_path / "a.csv").write_text("text\none\n\ntwo\n")
+    for name in ("a.jsonl", "a.csv"):
+        assert [row.columns["text"] for row in read_rows(tmp_path / name)] == ["one", "two"]
 
 
 def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:

@@ -39,6 +39,13 @@ def test_vectors_of_another_width_are_refused(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_file_that_holds_no_vectors_is_named(tmp_path: Path) -> None:
+    (tmp_path / "junk.npy").write_text("junk")
+    for name in ("junk.npy", "missing.npy"):
+        with pytest.raises(tercet.DataError, match=rf"{name} is no whole \.npy file"):
+            tercet.open_vectors(tmp_path / name)
+
+
 def test_no_vectors_make_no_file(tmp_path: Path) -> None:
     with (
         pytest.raises(tercet.InputError, match="there are no texts"),

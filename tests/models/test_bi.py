@@ -92,7 +92,7 @@ def test_a_megabyte_of_text_is_cut_like_any_other(minilm: tercet.BiEncoder) -> N
     ("candidates", "message"),
     [
         ([], "there are no candidates"),
-        ("a text", "candidates must be a list of strings, got str 'a text'"),
+        ("a text", "candidates must be a list of them, got str 'a text'"),
         (["cat", None], "candidate 1 must be a string, got None"),
         (["cat", float("nan")], "candidate 1 must be a string, got float nan"),
         (["cat", "dog", 3], "candidate 2 must be a string, got int 3"),
@@ -100,7 +100,7 @@ def test_a_megabyte_of_text_is_cut_like_any_other(minilm: tercet.BiEncoder) -> N
         (["cat", ""], "candidate 1 is empty"),
         ([" \t\n\u3000"], "candidate 0 is empty"),
         (["cat", "dog \udc80"], r"candidate 1 holds a lone surrogate \(U\+DC80 at character 4\)"),
-        (None, "a list of texts was expected, got None"),
+        (None, "candidates must be a list of them, got None"),
     ],
 )
 def test_bad_candidates_are_named(tiny: tercet.BiEncoder, candidates: object, message: str) -> None:
@@ -134,8 +134,39 @@ def test_bad_k_is_refused(tiny: tercet.BiEncoder, k: object, message: str) -> No
         tiny.rank("cat", SENTENCES, k=k)  # type: ignore[arg-type]
 
 
+def test_k_may_be_a_number_of_numpy(tiny: tercet.BiEncoder) -> None:
+    assert len(tiny.rank("cat", SENTENCES, k=np.int64(2))) == 2  # type: ignore[arg-type]
+
+
+def test_turns_may_be_an_array(tiny: tercet.BiEncoder) -> None:
+    turns = np.array(SENTENCES[:2])
+    np.testing.assert_array_equal(tiny.score(turns, ["cat"]), tiny.score(SENTENCES[:2], ["cat"]))  # type: ignore[arg-type]
+
+
+def test_a_set_of_candidates_is_refused(tiny: tercet.BiEncoder) -> None:
+    with pytest.raises(tercet.InputError, match="candidates must be a list of them, got set"):
+        tiny.rank("cat", {"a", "b"})
+
+
+def test_scoring_in_training_mode_is_refused(tiny: tercet.BiEncoder) -> None:
+    tiny.train()
+    with pytest.raises(tercet.InputError, match=r"call \.eval\(\) before scoring"):
+        tiny.score("cat", ["dog"])
+
+
+def test_a_prompt_must_leave_room_for_text(tiny_folder: FolderOf) -> None:
+    config = tercet.BiConfig(context_prompt="cat " * 60)
+    with pytest.raises(tercet.InputError, match="a prompt of 60 tokens leaves no room for text among 46"):
+        tercet.BiEncoder.from_backbone(tiny_folder("bert"), config=config, device="cpu")
+
+
+def test_double_precision_scores_too(tiny: tercet.BiEncoder) -> None:
+    expected = tiny.score("cat", SENTENCES)
+    np.testing.assert_allclose(tiny.double().score("cat", SENTENCES), expected, atol=1e-5)
+
+
 def test_a_string_for_many_contexts_is_refused(tiny: tercet.BiEncoder) -> None:
-    with pytest.raises(tercet.InputError, match="contexts must be a list of contexts"):
+    with pytest.raises(tercet.InputError, match="contexts must be a list of them"):
         tiny.score_many("the cat", SENTENCES)
 
 
@@ -184,3 +215,5 @@ def test_unknown_settings_are_refused() -> None:
         tercet.BiConfig(similarity="l2")  # type: ignore[arg-type]
     with pytest.raises(tercet.InputError, match="towers must be 1 or 2, got 3"):
         tercet.BiConfig(towers=3)
+    with pytest.raises(tercet.InputError, match="turn_separator must be a string, got None"):
+        tercet.BiConfig(turn_separator=None)  # type: ignore[arg-type]

@@ -50,6 +50,13 @@ def test_a_bad_text_is_named_and_leaves_no_file(tiny: tercet.BiEncoder, tmp_path
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("texts", ["a text", None, 5])
+def test_what_is_no_list_is_refused(tiny: tercet.BiEncoder, tmp_path: Path, texts: object) -> None:
+    with pytest.raises(tercet.InputError, match="texts must be a list of them"):
+        tiny.encode(texts, tmp_path / "vectors.npy")  # type: ignore[arg-type]
+    assert os.listdir(tmp_path) == []
+
+
 def test_an_existing_file_is_kept_and_nothing_is_read(tiny: tercet.BiEncoder, tmp_path: Path) -> None:
     path = tmp_path / "vectors.npy"
     path.write_text("precious")

@@ -103,6 +103,53 @@ def test_a_module_that_tercet_lacks_is_named(saved: Path) -> None:
     assert_refused(saved, "is a LSTM", "Pooling")
 
 
+@pytest.mark.parametrize("path", ["../saved/1_Pooling", "/tmp/1_Pooling"])
+def test_a_module_outside_the_folder_is_refused(saved: Path, path: str) -> None:
+    modules = json.loads((saved / "modules.json").read_text())
+    modules[1]["path"] = path
+    (saved / "modules.json").write_text(json.dumps(modules))
+    assert_refused(saved, "outside itself", path)
+
+
+@pytest.mark.parametrize(
+    ("file", "settings"),
+    [
+        ("sentence_bert_config.json", {"max_seq_length": "128"}),
+        ("sentence_bert_config.json", {"max_seq_length": -1}),
+        ("tercet.json", {"format_version": "one"}),
+        ("tercet.json", {"turn_separator": 3}),
+        ("config_sentence_transformers.json", {"prompts": ["a"]}),
+        ("config_sentence_transformers.json", {"prompts": {"query": 5}}),
+        ("config_sentence_transformers.json", {"similarity_fn_name": ["x"]}),
+        ("config_sentence_transformers.json", {"truncate_dim": -5}),
+        ("1_Pooling/config.json", {"pooling_mode": 5}),
+    ],
+)
+def test_a_setting_of_the_wrong_kind_is_refused(saved: Path, file: str, settings: dict[str, object]) -> None:
+    change(saved / file, **settings)
+    assert_refused(saved, "wrong kind", str(saved))
+
+
+@pytest.mark.parametrize(
+    "content", ["[1, 2]", '[{"type": "sentence_transformers.models.Transformer"}]', "[]"]
+)
+def test_a_list_of_modules_that_is_none_is_refused(saved: Path, content: str) -> None:
+    (saved / "modules.json").write_text(content)
+    assert_refused(saved, str(saved))
+
+
+def test_another_kind_of_model_is_refused(saved: Path) -> None:
+    change(saved / "tercet.json", kind="cross")
+    assert_refused(saved, "'cross', not a bi-encoder")
+
+
+def test_towers_that_cut_text_differently_are_refused(tiny_folder: FolderOf, tmp_path: Path) -> None:
+    config = tercet.BiConfig(towers=2)
+    folder = tercet.BiEncoder.from_backbone(tiny_folder("bert"), config=config).save(tmp_path / "two")
+    change(folder / "document_0_Transformer" / "sentence_bert_config.json", max_seq_length=8)
+    assert_refused(folder, "cut text into tokens differently")
+
+
 def test_weights_with_nan_are_named(bare: Path) -> None:
     name = "encoder.layer.1.output.dense.bias"
     change_weights(bare / "model.safetensors", **{name: torch.full((16,), float("nan"))})

@@ -5,7 +5,6 @@ import traceback
 import warnings
 from typing import Annotated
 
-import click
 import typer
 from rich.console import Console
 
@@ -49,16 +48,7 @@ def main() -> None:
         f"note: {message}", style="yellow", markup=False
     )
     try:
-        sys.exit(app(standalone_mode=False))
-    except click.ClickException as error:
-        error.show()
-        sys.exit(error.exit_code)
-    except (KeyboardInterrupt, click.Abort):
-        errors.print("stopped", style="red")
-        sys.exit(130)
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(0)
+        app()  # typer itself reports wrong options, with status 2
     except Exception as error:  # whatever it is, a user gets one line
         if debug:
             traceback.print_exc()

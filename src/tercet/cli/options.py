@@ -73,6 +73,13 @@ def waiting(what: str) -> Iterator[None]:
         yield
 
 
+def printable(text: str) -> str:
+    """``text`` in one line, with nothing in it that a terminal would obey."""
+    return "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in text
+    )
+
+
 def one_of(**given: object) -> None:
     """Raise unless exactly one of the options was given."""
     named = [name for name, value in given.items() if value]

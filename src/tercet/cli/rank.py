@@ -15,10 +15,13 @@ from tercet.cli.options import (
     one_of,
     open_model,
     open_rows,
+    printable,
     waiting,
 )
 from tercet.data.columns import contexts as read_contexts
 from tercet.data.columns import texts as read_texts
+from tercet.data.rows import STDIN
+from tercet.errors import InputError
 from tercet.inputs import check_contexts, check_top
 
 if TYPE_CHECKING:
@@ -55,6 +58,8 @@ def rank(
     """
     one_of(CONTEXT=context, **{"--contexts": contexts})
     check_top(k)
+    if contexts == candidates == STDIN:
+        raise InputError("contexts and candidates cannot both come from standard input: give a file for one")
     asked: list[Context] = _asked(context, contexts, context_column, file_format)
     texts = list(read_texts(open_rows(candidates, file_format), column))
     scorer = open_model(model, precision)
@@ -86,7 +91,7 @@ def _show(context: "Context", ranking: "Sequence[Ranked]", *, total: int) -> Non
     from rich.table import Table
     from rich.text import Text
 
-    shown = context if isinstance(context, str) else " / ".join(context)
+    shown = printable(context if isinstance(context, str) else " / ".join(context))
     table = Table(title=Text(shown), title_justify="left", title_style="bold", caption_justify="left")
     table.caption = f"the best {len(ranking)} of {total}"
     table.add_column("", justify="right")
@@ -99,6 +104,6 @@ def _show(context: "Context", ranking: "Sequence[Ranked]", *, total: int) -> Non
             str(place),
             f"{ranked.score:.4f}",
             str(ranked.position + 1),
-            Text(ranked.candidate) + Text(cut, style="yellow"),
+            Text(printable(ranked.candidate)) + Text(cut, style="yellow"),
         )
     Console().print(table)

@@ -14,6 +14,7 @@ from tercet.cli.options import (
     one_of,
     open_model,
     open_rows,
+    printable,
     waiting,
 )
 from tercet.data.columns import pairs as read_pairs
@@ -57,7 +58,7 @@ def score(
             row = {"context": context, "candidate": candidate, "score": value}
             typer.echo(json.dumps(row, ensure_ascii=False))
         else:
-            typer.echo(f"{value:8.4f}  {candidate}")
+            typer.echo(f"{value:8.4f}  {printable(candidate)}")
 
 
 def _from_words(words: list[str]) -> tuple[list[Context], list[str]]:

@@ -118,9 +118,11 @@ def _text(name: str, lines: Iterator[tuple[int, str]]) -> Iterator[Row]:
 def _jsonl(name: str, lines: Iterator[tuple[int, str]]) -> Iterator[Row]:
     for number, line in lines:
         where = f"{name}, line {number}"
+        if not line.strip():
+            continue
         try:
             value = json.loads(line)
-        except ValueError as error:
+        except (RecursionError, ValueError) as error:
             raise DataError(f"{where}: not JSON ({error})") from None
         if isinstance(value, str):
             value = {"text": value}
@@ -147,8 +149,14 @@ def _table(name: str, reader: Any) -> Iterator[Row]:
         for fields in reader:
             where = f"{name}, line {start}"
             start = reader.line_num + 1
+            if not fields:
+                continue
             if header is None:
                 header = fields
+                if len(set(header)) < len(header):
+                    raise DataError(
+                        f"{where}: two columns have the same name: {', '.join(map(repr, header))}"
+                    )
             elif len(fields) != len(header):
                 raise DataError(f"{where}: {len(header)} columns were expected, got {len(fields)}")
             else:

@@ -8,7 +8,7 @@ from typing import BinaryIO
 import numpy as np
 from numpy.lib import format as npy
 
-from tercet.errors import InputError
+from tercet.errors import DataError, InputError
 from tercet.files import new_file
 from tercet.records import Floats
 
@@ -64,5 +64,8 @@ def writing_vectors(path: Path, *, overwrite: bool = False) -> Iterator[VectorWr
 
 def open_vectors(path: Path) -> Floats:
     """The vectors in a ``.npy`` file, mapped into memory and read-only."""
-    vectors: Floats = np.load(path, mmap_mode="r", allow_pickle=False)
+    try:
+        vectors: Floats = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path} is no whole .npy file: {error}") from None
     return vectors

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Self
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from tercet.config import BiConfig, PoolingConfig, Precision, Side
@@ -93,7 +94,7 @@ class BiEncoder(DualEncoder):
 
     def save(self, path: str | PathLike[str]) -> Path:
         """Write a folder that ``tercet.load`` and sentence-transformers read; gives its path."""
-        if self.precision != "fp32":
+        if any(weight.dtype != torch.float32 for weight in self.parameters()):
             raise OutputError("a bf16 model has lost digits of its weights: load it in fp32 to save it")
         write_bi(BiParts(self.tokenizer, self.context_tower, self.candidate_tower, self.config), Path(path))
         return Path(path)

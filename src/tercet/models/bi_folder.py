@@ -36,6 +36,15 @@ class BiParts(NamedTuple):
 
 def read_bi(folder: Path) -> BiParts:
     """The parts of a sentence-transformers folder, ours or theirs, or of a bare encoder's folder."""
+    try:
+        return _read_bi(folder)
+    except (AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError) as error:
+        raise ModelError(
+            f"a setting in the JSON files of {folder} is missing or of the wrong kind: {error}"
+        ) from error
+
+
+def _read_bi(folder: Path) -> BiParts:
     if not (folder / "modules.json").is_file():
         return read_backbone(folder, pooling=PoolingConfig(), config=BiConfig(), max_tokens=None)
     modules = _modules(folder)
@@ -46,7 +55,11 @@ def read_bi(folder: Path) -> BiParts:
         other = tower
     else:
         tower, tokenizer = _read_route([*routes["context"], *modules[1:]])
-        other, _ = _read_route([*routes["candidate"], *modules[1:]])
+        other, second = _read_route([*routes["candidate"], *modules[1:]])
+        if not tokenizer.equals(second):
+            raise ModelError(
+                f"the two towers of {folder} cut text into tokens differently: tercet needs one way"
+            )
     if settings.get("truncate_dim"):
         for each in {tower, other}:
             each.layers.append(Narrow(int(settings["truncate_dim"])))
@@ -81,7 +94,7 @@ def write_bi(parts: BiParts, path: Path) -> None:
 
 def _modules(folder: Path) -> list[Module]:
     entries = read_json_list(folder / "modules.json")
-    modules = [Module.of(str(entry["type"]), folder / str(entry["path"])) for entry in entries]
+    modules = [Module.of(entry["type"], folder, entry["path"]) for entry in entries]
     if not modules or modules[0].kind not in ("Transformer", "Router"):
         kind = modules[0].kind if modules else "nothing"
         raise ModelError(f"{folder} starts with {kind}, where a bi-encoder has a Transformer or a Router")
@@ -95,7 +108,7 @@ def _routes(folder: Path) -> dict[str, list[Module]]:
     if absent:
         raise ModelError(f"{folder} routes {', '.join(structure)}; a bi-encoder needs query and document")
     return {
-        side: [Module.of(config["types"][name], folder / name) for name in structure[route]]
+        side: [Module.of(config["types"][name], folder, name) for name in structure[route]]
         for side, route in ROUTES.items()
     }
 
@@ -142,6 +155,8 @@ def _settings(folder: Path) -> dict[str, Any]:
     settings = read_json(theirs) if theirs.is_file() else {}
     if ours.is_file():
         settings |= read_json(ours)
+        if settings["kind"] != "bi":
+            raise ModelError(f"{folder} holds a model of kind {settings['kind']!r}, not a bi-encoder")
         if settings["format_version"] > FORMAT_VERSION:
             raise ModelError(
                 f"{folder} has format version {settings['format_version']}, this tercet knows up to "

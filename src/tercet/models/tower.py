@@ -6,6 +6,7 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from tercet.config import PoolingConfig
+from tercet.errors import InputError
 from tercet.models.encoder import Encoder
 from tercet.models.pooling import pool, without_prompt
 
@@ -40,6 +41,8 @@ class Narrow(nn.Module):
 
     def __init__(self, width: int) -> None:
         super().__init__()
+        if width < 1:
+            raise InputError(f"vectors need at least 1 dimension, got {width}")
         self.width = width
 
     def forward(self, vectors: Tensor) -> Tensor:

@@ -60,8 +60,11 @@ class Module(NamedTuple):
     folder: Path
 
     @classmethod
-    def of(cls, type_name: str, folder: Path) -> "Module":
-        """The entry, if sentence-transformers or tercet itself has such a module."""
+    def of(cls, type_name: str, model: Path, path: str) -> "Module":
+        """The entry, if it lies in the model's folder and is no foreign code."""
+        if Path(path).is_absolute() or ".." in Path(path).parts:
+            raise ModelError(f"{model} names a module outside itself, {path}: that is not read")
+        folder = model / path
         if not type_name.startswith(("sentence_transformers.", "tercet.")):
             raise ModelError(
                 f"{folder} needs the Python class {type_name}, which tercet does not run: only modules of "

@@ -18,13 +18,14 @@ class FastLinear(nn.Linear):
 
     torch would reorder them in every call, or leave the work to a library that is slower on some processors:
     this is 1.05 (bf16) to 1.15 times (fp32) as fast. Where gradients are wanted, or on another device, it is
-    torch's own layer. It computes in the type of its weights, whatever it is fed.
+    torch's own layer. It computes in the type of its weights, whatever it is fed. Weights that are changed
+    through ``.data`` behind torch's back are not noticed.
     """
 
     def forward(self, states: Tensor) -> Tensor:
         """``[..., in]`` to ``[..., out]``"""
         states = states.to(self.weight.dtype)
-        if torch.is_grad_enabled() or states.device.type != "cpu" or not _has_onednn():
+        if torch.is_grad_enabled() or states.device.type != "cpu" or not _has_onednn(states.dtype):
             return linear(states, self.weight, self.bias)
         weight = _layout(self)
         fast: Tensor = torch.ops.mkldnn._linear_pointwise(states, weight, self.bias, "none", [], "")
@@ -43,5 +44,6 @@ def _layout(layer: FastLinear) -> Tensor:
     return kept[1]
 
 
-def _has_onednn() -> bool:
-    return torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+def _has_onednn(dtype: torch.dtype) -> bool:
+    known = dtype in (torch.float32, torch.bfloat16)
+    return known and torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")

@@ -29,10 +29,7 @@ def pick_device(device: str | None) -> torch.device:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         picked = torch.device(device)
-    except RuntimeError:
-        raise InputError(
-            f"device must be one that torch knows, such as cpu or cuda:0, got {device!r}"
-        ) from None
-    if picked.type == "cuda" and not torch.cuda.is_available():
-        raise InputError(f"device {device!r} was asked for, but torch sees no GPU here: use cpu")
+        torch.zeros(1, device=picked).item()
+    except (AssertionError, NotImplementedError, RuntimeError):
+        raise InputError(f"device must be one that torch can use here, such as cpu, got {device!r}") from None
     return picked
