@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 from tercet.errors import DataError
 from tercet.extras import require
@@ -81,13 +81,13 @@ def _guess(name: str) -> Format:
 
 
 @contextmanager
-def _opened(name: str) -> Iterator[BinaryIO]:
+def _opened(name: str) -> Iterator[Iterable[bytes]]:
     if name == STDIN:
         yield sys.stdin.buffer
         return
     try:
-        with gzip.open(name) if name.endswith(".gz") else Path(name).open("rb") as file:
-            yield file  # type: ignore[misc]
+        with gzip.GzipFile(name) if name.endswith(".gz") else Path(name).open("rb") as file:
+            yield file
     except FileNotFoundError:
         raise DataError(f"there is no file {name}") from None
     except IsADirectoryError:
