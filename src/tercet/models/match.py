@@ -1,0 +1,150 @@
+"""The one function that scores codes against candidates; everything that scores calls it.
+
+With ``d = Y c``, the products of a context's codes and a candidate, the poly-encoder of Humeau et al. (2020)
+attends over the codes and multiplies the average by the candidate:
+
+    score(c) = (Σ_i w_i Y_i) · c = Σ_i w_i d_i,    w = softmax(a d)
+
+so the average, ``[B, C, D]`` numbers, is never built. One code is a bi-encoder: its weight is 1. The gradient
+is short enough to be written down, ``∂score/∂d_i = w_i (1 + a (d_i − score))``, so training keeps nothing of
+the ``[B, C, M]`` products either: they are made again, a block at a time.
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+from torch.linalg import vecdot
+
+from tercet.errors import InputError
+
+BLOCK = 2**18
+"""How many products are made at once: a megabyte, which stays in the cache while it is worked on."""
+
+CONTEXTS_IN_BLOCK = 4
+FEWEST_CANDIDATES, MOST_CANDIDATES = 1024, 4096
+"""Fewer make the matrix product slow, more leave the cache."""
+
+BARRED = -1e30
+"""Added to the products of codes that are not there: their weight is exactly 0, and 0 times this is 0."""
+
+
+class Attended(NamedTuple):
+    """What candidates see of the codes: ``logits`` (``a d``) and ``weights``, their softmax, ``[B, C, M]``."""
+
+    logits: Tensor
+    weights: Tensor
+
+
+def match(
+    codes: Tensor, candidates: Tensor, *, mask: Tensor | None = None, scale: float | Tensor = 1.0
+) -> Tensor:
+    """``[B, C]``: the score of each candidate, in float32 or better.
+
+    Args:
+        codes: ``[B, M, D]``
+        candidates: ``[C, D]``, the same for all contexts, or ``[B, C, D]``.
+        mask: ``[B, M]``, false where a short context has no code; every context has at least one.
+        scale: ``a``, how sharply the candidates attend to the codes; it does not touch the products.
+    """
+    _check_shapes(codes, candidates, mask)
+    dtype = torch.promote_types(codes.dtype, torch.float32)
+    codes, candidates = codes.to(dtype), candidates.to(dtype)
+    with torch.autocast(codes.device.type, enabled=False):
+        if codes.shape[1] == 1:
+            return _dot_products(codes[:, 0], candidates)
+        sharpness = torch.as_tensor(scale, dtype=dtype, device=codes.device)
+        scores: Tensor = _Match.apply(codes, candidates, mask, sharpness)
+        return scores
+
+
+def attend(codes: Tensor, candidates: Tensor, mask: Tensor | None, scale: float | Tensor) -> Attended:
+    """The attention of a block's candidates over its codes."""
+    if candidates.dim() == 2:
+        candidates = candidates.expand(len(codes), -1, -1)
+    sharpened = (scale * codes).transpose(1, 2)  # [B, D, M]; cheaper than to multiply the products
+    if mask is None:
+        logits = torch.bmm(candidates, sharpened)  # [B, C, M]
+    else:
+        barred = torch.zeros_like(mask, dtype=codes.dtype).masked_fill_(~mask, BARRED).unsqueeze(1)
+        logits = torch.baddbmm(barred, candidates, sharpened)
+    return Attended(logits, logits.softmax(dim=-1))
+
+
+class _Match(torch.autograd.Function):
+    """``match`` in blocks, forwards and backwards."""
+
+    @staticmethod
+    def forward(ctx: Any, codes: Tensor, candidates: Tensor, mask: Tensor | None, scale: Tensor) -> Tensor:
+        """``[B, C]``; keeps its arguments and nothing else."""
+        ctx.save_for_backward(codes, candidates, mask, scale)
+        scores = codes.new_empty(len(codes), candidates.shape[-2])
+        for rows, columns in _blocks(codes, candidates):
+            logits, weights = attend(codes[rows], _part(candidates, rows, columns), _rows(mask, rows), scale)
+            scores[rows, columns] = vecdot(weights, logits) / scale
+        return scores
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None, Tensor]:
+        """The gradients of codes, candidates and scale from that of the scores, ``[B, C]``."""
+        codes, candidates, mask, scale = ctx.saved_tensors
+        of_codes, of_candidates = torch.zeros_like(codes), torch.zeros_like(candidates)
+        of_scale = torch.zeros_like(scale)
+        for rows, columns in _blocks(codes, candidates):
+            part = _part(candidates, rows, columns)
+            logits, weights = attend(codes[rows], part, _rows(mask, rows), scale)
+            excess = logits - vecdot(weights, logits).unsqueeze(-1)  # [B, C, M]: a (d - score)
+            weights *= gradient[rows, columns].unsqueeze(-1)
+            of_scale += (weights * logits * excess).sum() / scale**2
+            of_products = weights * (1 + excess)
+            per = "c" if candidates.dim() == 2 else "bc"  # the letters of a candidate
+            of_codes[rows] += torch.einsum(f"bcm,{per}d->bmd", of_products, part)
+            _part(of_candidates, rows, columns).add_(
+                torch.einsum(f"bcm,bmd->{per}d", of_products, codes[rows])
+            )
+        return of_codes, of_candidates, None, of_scale
+
+
+def _dot_products(vectors: Tensor, candidates: Tensor) -> Tensor:
+    """``[B, C]``: one code needs no attention."""
+    if candidates.dim() == 2:
+        return vectors @ candidates.T
+    return torch.bmm(candidates, vectors.unsqueeze(-1)).squeeze(-1)
+
+
+def _blocks(codes: Tensor, candidates: Tensor) -> Iterator[tuple[slice, slice]]:
+    """Contexts and candidates that are scored together."""
+    count, number = len(codes), candidates.shape[-2]
+    contexts = min(CONTEXTS_IN_BLOCK, count)
+    width = BLOCK // (contexts * codes.shape[1])
+    width = min(max(width, FEWEST_CANDIDATES), MOST_CANDIDATES)
+    for row in range(0, count, contexts):
+        for column in range(0, number, width):
+            yield slice(row, row + contexts), slice(column, column + width)
+
+
+def _part(candidates: Tensor, rows: slice, columns: slice) -> Tensor:
+    return candidates[columns] if candidates.dim() == 2 else candidates[rows, columns]
+
+
+def _rows(mask: Tensor | None, rows: slice) -> Tensor | None:
+    return None if mask is None else mask[rows]
+
+
+def _check_shapes(codes: Tensor, candidates: Tensor, mask: Tensor | None) -> None:
+    if codes.dim() != 3 or codes.shape[1] == 0:
+        raise InputError(f"codes must be [B, M, D] with at least one code, got {list(codes.shape)}")
+    if candidates.dim() not in (2, 3) or candidates.shape[-1] != codes.shape[-1]:
+        raise InputError(
+            f"candidates must be [C, D] or [B, C, D] and as wide as the codes ({codes.shape[-1]}), "
+            f"got {list(candidates.shape)}"
+        )
+    if candidates.dim() == 3 and len(candidates) != len(codes):
+        raise InputError(f"{len(codes)} contexts need as many lists of candidates, got {len(candidates)}")
+    if mask is not None and mask.shape != codes.shape[:2]:
+        raise InputError(f"mask must be {list(codes.shape[:2])}, as the codes, got {list(mask.shape)}")
+    if mask is not None and not bool(mask.any(dim=1).all()):
+        raise InputError("every context needs at least one code that its mask lets through")
