@@ -15,5 +15,5 @@ with tempfile.TemporaryDirectory() as folder:
     written = scorer.encode(iter(sentences), Path(folder) / "vectors.npy")
     print(f"{written.count} vectors of {written.width}")
     vectors = tercet.open_vectors(written.path)
-    code = scorer.encode_contexts(["the train was late"])[0, 0]
+    code = scorer.encode_contexts(["the train was late"]).vectors[0, 0]
     print(sentences[int(np.argmax(vectors @ code))])

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
-    from tercet.config import BiConfig, PoolingConfig
+    from tercet.calibration import Calibration
+    from tercet.config import BiConfig, CrossConfig, PolyConfig, PoolingConfig
     from tercet.errors import (
         DataError,
         InputError,
@@ -18,12 +19,17 @@ if TYPE_CHECKING:
     )
     from tercet.index.vectors import open_vectors
     from tercet.models.bi import BiEncoder
+    from tercet.models.calibrate import calibrate
+    from tercet.models.cross import CrossEncoder
     from tercet.models.load import load
+    from tercet.models.match import match
+    from tercet.models.poly import PolyEncoder
     from tercet.models.scorer import Scorer
-    from tercet.records import Ranked, Scores, VectorFile
+    from tercet.records import Codes, Explanation, Pair, Ranked, Scores, VectorFile
 
 _HOMES = {
-    "config": ("BiConfig", "PoolingConfig"),
+    "calibration": ("Calibration",),
+    "config": ("BiConfig", "CrossConfig", "PolyConfig", "PoolingConfig"),
     "errors": (
         "DataError",
         "InputError",
@@ -35,20 +41,32 @@ _HOMES = {
     ),
     "index.vectors": ("open_vectors",),
     "models.bi": ("BiEncoder",),
+    "models.calibrate": ("calibrate",),
+    "models.cross": ("CrossEncoder",),
     "models.load": ("load",),
+    "models.match": ("match",),
+    "models.poly": ("PolyEncoder",),
     "models.scorer": ("Scorer",),
-    "records": ("Ranked", "Scores", "VectorFile"),
+    "records": ("Codes", "Explanation", "Pair", "Ranked", "Scores", "VectorFile"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "BiConfig",
     "BiEncoder",
+    "Calibration",
+    "Codes",
+    "CrossConfig",
+    "CrossEncoder",
     "DataError",
+    "Explanation",
     "InputError",
     "MissingExtraError",
     "ModelError",
     "OutputError",
+    "Pair",
+    "PolyConfig",
+    "PolyEncoder",
     "PoolingConfig",
     "Ranked",
     "Scorer",
@@ -57,7 +75,9 @@ __all__ = [
     "TruncationWarning",
     "VectorFile",
     "__version__",
+    "calibrate",
     "load",
+    "match",
     "open_vectors",
 ]
 

@@ -4,17 +4,25 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 from tercet.errors import InputError
-from tercet.inputs import check_choice
+from tercet.inputs import check_choice, check_count, check_positive
 
 Precision: TypeAlias = Literal["fp32", "bf16"]
 Side: TypeAlias = Literal["context", "candidate"]
 Similarity: TypeAlias = Literal["cosine", "dot"]
 PoolingKind: TypeAlias = Literal["first", "mean", "max", "mean_first", "mean_sqrt", "weighted_mean", "last"]
+CodeKind: TypeAlias = Literal["learnt", "first", "last", "last_and_first"]
+Reduction: TypeAlias = Literal["first", "mean", "max", "mean_first"]
+HeadKind: TypeAlias = Literal["linear", "dense", "native"]
+Activation: TypeAlias = Literal["identity", "sigmoid", "softmax", "tanh"]
 
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 SIDES: tuple[Side, ...] = get_args(Side)
 SIMILARITIES: tuple[Similarity, ...] = get_args(Similarity)
 POOLING_KINDS: tuple[PoolingKind, ...] = get_args(PoolingKind)
+CODE_KINDS: tuple[CodeKind, ...] = get_args(CodeKind)
+REDUCTIONS: tuple[Reduction, ...] = get_args(Reduction)
+HEAD_KINDS: tuple[HeadKind, ...] = get_args(HeadKind)
+ACTIVATIONS: tuple[Activation, ...] = get_args(Activation)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +65,89 @@ class BiConfig:
                 raise InputError(f"{name} must be a string, got {getattr(self, name)!r}")
         if self.towers not in (1, 2):
             raise InputError(f"towers must be 1 or 2, got {self.towers}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PolyConfig:
+    """What makes a poly-encoder out of its towers (Humeau et al., 2020)."""
+
+    codes: int = 64
+    """m: how many vectors stand for a context."""
+    code_kind: CodeKind = "learnt"
+    """Codes that attend over the context, or the states of its first or last tokens."""
+    reduction: Reduction = "mean"
+    """How a candidate becomes one vector. The paper takes the first state; that of a backbone trained for
+    the mean, such as MiniLM, says little before training."""
+    first_tokens: int = 16
+    """How many tokens ``mean_first`` averages."""
+    towers: int = 2
+    """2: each side has its own transformer, as in the paper; they start equal. 1: both share one."""
+    symmetric: bool = False
+    """Average both directions, so that either text may be the context; needs one tower."""
+    code_scale: float = 10.0
+    """How sharply learnt codes attend to tokens. At 1 the codes of a backbone with short outputs, such as
+    MiniLM, all become the mean of the tokens."""
+    candidate_scale: float = 4.0
+    """How sharply a candidate attends to the codes."""
+    logit_scale: float = 1.0
+    """What scores are multiplied by; training softmaxes them."""
+    learn_scales: bool = False
+    """Whether training moves the three scales."""
+    turn_separator: str = "\n"
+    """Stands between the turns of a context."""
+
+    def __post_init__(self) -> None:
+        check_choice("code_kind", self.code_kind, CODE_KINDS)
+        check_choice("reduction", self.reduction, REDUCTIONS)
+        for name in ("codes", "first_tokens"):
+            check_count(name, getattr(self, name))
+        for name in ("code_scale", "candidate_scale", "logit_scale"):
+            check_positive(name, getattr(self, name))
+        if self.towers not in (1, 2):
+            raise InputError(f"towers must be 1 or 2, got {self.towers}")
+        if self.symmetric and self.towers != 1:
+            raise InputError("a symmetric poly-encoder reads both texts alike: it needs towers=1")
+        if not isinstance(self.turn_separator, str):
+            raise InputError(f"turn_separator must be a string, got {self.turn_separator!r}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CrossConfig:
+    """What makes a cross-encoder out of a transformer."""
+
+    head: HeadKind = "linear"
+    """``linear`` on the first state (Humeau et al.); ``dense``: dropout, dense, GELU, dropout, linear;
+    ``native``: what transformers gives the architecture for sequence classification."""
+    outputs: int = 1
+    """1: a score, for regression or ranking. More: classes."""
+    activation: Activation = "identity"
+    """What turns the outputs into scores."""
+    labels: tuple[str, ...] = ()
+    """Names of the classes, if they have any."""
+    score_class: int | None = None
+    """Which of several classes is the score that candidates are ranked by."""
+    context_floor: int = 32
+    """So many tokens of a context no candidate pushes out; above that, the candidate is kept whole."""
+    dropout: float = 0.1
+    """In the head, while training."""
+    turn_separator: str = "\n"
+    """Stands between the turns of a context."""
+
+    def __post_init__(self) -> None:
+        check_choice("head", self.head, HEAD_KINDS)
+        check_choice("activation", self.activation, ACTIVATIONS)
+        check_count("outputs", self.outputs)
+        check_count("context_floor", self.context_floor)
+        if self.labels and len(self.labels) != self.outputs:
+            raise InputError(f"{self.outputs} outputs need as many labels, got {len(self.labels)}")
+        if self.score_class is not None and not 0 <= self.score_class < self.outputs:
+            raise InputError(f"score_class must be between 0 and {self.outputs - 1}, got {self.score_class}")
+        if self.activation == "softmax" and self.outputs == 1:
+            raise InputError("softmax over one output is always 1: choose sigmoid or identity")
+        if not 0 <= self.dropout < 1:
+            raise InputError(f"dropout must be at least 0 and below 1, got {self.dropout}")
+        if not isinstance(self.turn_separator, str):
+            raise InputError(f"turn_separator must be a string, got {self.turn_separator!r}")
 
 
 @dataclass(frozen=True, kw_only=True)

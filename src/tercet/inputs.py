@@ -1,6 +1,7 @@
 """Checks of what users hand in; every error names the position of what is wrong."""
 
 from collections.abc import Iterable, Sequence
+from math import inf
 from operator import index
 from typing import Any, SupportsIndex
 
@@ -66,14 +67,33 @@ def check_contexts(contexts: Iterable[object]) -> list[Context]:
     return checked
 
 
+def check_pairs(contexts: Iterable[object], candidates: Iterable[object]) -> tuple[list[Context], list[str]]:
+    """As many contexts as candidates, at least one of each."""
+    left, right = check_contexts(contexts), check_candidates(candidates)
+    if len(left) != len(right):
+        raise InputError(f"pairs need as many contexts as candidates, got {len(left)} and {len(right)}")
+    return left, right
+
+
 def check_top(k: int) -> int:
     """``k``, if it asks for at least one."""
-    if isinstance(k, bool) or not isinstance(k, SupportsIndex):
-        raise InputError(f"k must be a whole number, got {_describe(k)}")
-    k = index(k)
-    if k < 1:
-        raise InputError(f"k must be at least 1, got {k}")
-    return k
+    return check_count("k", k)
+
+
+def check_count(name: str, value: object) -> int:
+    """``value``, if it is a whole number of at least 1."""
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
+        raise InputError(f"{name} must be a whole number, got {_describe(value)}")
+    count = index(value)
+    if count < 1:
+        raise InputError(f"{name} must be at least 1, got {count}")
+    return count
+
+
+def check_positive(name: str, value: object) -> None:
+    """Raise unless ``value`` is a finite number above 0."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < inf:
+        raise InputError(f"{name} must be a number above 0, got {_describe(value)}")
 
 
 def _check_encodable(text: str, name: str) -> None:

@@ -14,6 +14,7 @@ Context: TypeAlias = str | Sequence[str]
 
 Floats: TypeAlias = "NDArray[np.float32]"
 Counts: TypeAlias = "NDArray[np.int64]"
+Flags: TypeAlias = "NDArray[np.bool_]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,24 @@ class Scores:
 
 
 @dataclass(frozen=True, slots=True)
+class Codes:
+    """The codes of contexts: ``vectors`` ``[B, M, D]``; ``mask`` ``[B, M]`` is false where there is no code.
+
+    A bi-encoder has one code for each context, M = 1: its vectors are ``codes.vectors[:, 0]``.
+    """
+
+    vectors: Floats
+    mask: Flags
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+    def take(self, contexts: "Counts | slice") -> "Codes":
+        """The codes of some of the contexts."""
+        return Codes(self.vectors[contexts], self.mask[contexts])
+
+
+@dataclass(frozen=True, slots=True)
 class VectorFile:
     """A finished ``.npy`` file of vectors, ``[count, width]``; ``cut`` texts were not read to their end."""
 
@@ -71,8 +90,47 @@ class Dialogue:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two texts and how alike they are; the scale is the data set's own."""
+    """A context, a candidate and how well they fit; the scale is the data set's own."""
+
+    context: Context
+    candidate: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class CodeShare:
+    """What one code of a context gave to a score: its weight in the attention, and its part of the score."""
+
+    position: int
+    weight: float
+    contribution: float
+
+
+@dataclass(frozen=True, slots=True)
+class TokenShare:
+    """What one token of a context gave to a score; ``start`` and ``end`` are its characters in the text read.
+
+    A token that the tokenizer added, such as the first, has no characters: ``start == end``.
+    """
+
+    text: str
+    start: int
+    end: int
+    weight: float
+    contribution: float
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Where a poly-encoder's score comes from.
+
+    The contributions of the codes add up to the score, and so do those of the tokens; the weights of each add
+    up to 1. ``attention`` is ``[M, T]``: how much each code took of each token.
+    """
 
     context: str
     candidate: str
     score: float
+    codes: tuple[CodeShare, ...]
+    tokens: tuple[TokenShare, ...]
+    attention: Floats

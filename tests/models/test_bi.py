@@ -35,12 +35,12 @@ def test_cosine_of_a_text_with_itself_is_one(tiny: tercet.BiEncoder) -> None:
 def test_dot_is_the_product_of_the_vectors(tiny_folder: FolderOf) -> None:
     config = tercet.BiConfig(similarity="dot")
     scorer = tercet.BiEncoder.from_backbone(tiny_folder("bert"), config=config, device="cpu")
-    expected = scorer.encode_contexts(SENTENCES)[:, 0] @ scorer.encode_candidates(SENTENCES).T
+    expected = scorer.encode_contexts(SENTENCES).vectors[:, 0] @ scorer.encode_candidates(SENTENCES).T
     np.testing.assert_allclose(scorer.score_many(SENTENCES, SENTENCES), expected, rtol=1e-6)
 
 
 def test_turns_are_read_as_one_text(tiny: tercet.BiEncoder) -> None:
-    codes = tiny.encode_contexts([["the cat", "sat on the mat"], "the cat\nsat on the mat"])
+    codes = tiny.encode_contexts([["the cat", "sat on the mat"], "the cat\nsat on the mat"]).vectors
     np.testing.assert_allclose(codes[0], codes[1], atol=1e-6)
 
 
@@ -49,7 +49,7 @@ def test_a_long_dialogue_is_read_from_its_newest_turn(tiny: tercet.BiEncoder) ->
     with pytest.warns(tercet.TruncationWarning):
         ours, other_start, other_end = tiny.encode_contexts(
             [["never not bread", *newest], ["red river", *newest], [*newest[:-1], "the old dog sat"]]
-        )
+        ).vectors
     np.testing.assert_allclose(ours, other_start, atol=1e-6)
     assert np.abs(ours - other_end).max() > 1e-3
 
@@ -201,13 +201,13 @@ def test_towers_part_in_training(tiny_folder: FolderOf) -> None:
     )
     before = scorer.encode_candidates(SENTENCES)
     ids = [token.ids for token in scorer._tokenise(SENTENCES, "context")]
-    scorer.context_codes(ids).square().sum().backward()
+    scorer.context_codes(ids).vectors.square().sum().backward()
     with torch.no_grad():
         for weight in scorer.context_tower.parameters():
             if weight.grad is not None:
                 weight -= 0.1 * weight.grad
     np.testing.assert_array_equal(scorer.encode_candidates(SENTENCES), before)
-    assert np.abs(scorer.encode_contexts(SENTENCES)[:, 0] - before).max() > 1e-3
+    assert np.abs(scorer.encode_contexts(SENTENCES).vectors[:, 0] - before).max() > 1e-3
 
 
 def test_unknown_settings_are_refused() -> None:

@@ -106,7 +106,7 @@ def test_a_saved_scorer_scores_the_same(scorer: tercet.BiEncoder, tmp_path: Path
 
 
 def test_two_towers_start_equal(scorer: tercet.BiEncoder) -> None:
-    codes = scorer.encode_contexts(SENTENCES)[:, 0]
+    codes = scorer.encode_contexts(SENTENCES).vectors[:, 0]
     np.testing.assert_array_equal(codes, scorer.encode_candidates(SENTENCES))
 
 

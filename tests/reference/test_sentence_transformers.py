@@ -21,7 +21,7 @@ FolderOf = Callable[[str], Path]
 def assert_equal_vectors(ours: tercet.BiEncoder, theirs: SentenceTransformer, texts: list[str]) -> None:
     """Both sides of ours against both of theirs."""
     np.testing.assert_allclose(
-        ours.encode_contexts(texts)[:, 0], theirs.encode_query(texts), atol=TOLERANCE, rtol=TOLERANCE
+        ours.encode_contexts(texts).vectors[:, 0], theirs.encode_query(texts), atol=TOLERANCE, rtol=TOLERANCE
     )
     np.testing.assert_allclose(
         ours.encode_candidates(texts), theirs.encode_document(texts), atol=TOLERANCE, rtol=TOLERANCE
@@ -137,7 +137,7 @@ def test_a_default_prompt_is_put_before_both_sides(tiny_folder: FolderOf, tmp_pa
     ours = tercet.load(tmp_path / "theirs", device="cpu")
     np.testing.assert_allclose(ours.encode_candidates(SENTENCES), theirs.encode(SENTENCES), atol=TOLERANCE)
     np.testing.assert_allclose(
-        ours.encode_contexts(SENTENCES)[:, 0], theirs.encode(SENTENCES), atol=TOLERANCE
+        ours.encode_contexts(SENTENCES).vectors[:, 0], theirs.encode(SENTENCES), atol=TOLERANCE
     )
 
 

@@ -9,7 +9,7 @@ from tercet.data.sample import dialogues, pairs, questions
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tercet.models.bi import BiEncoder
+    from tercet.models.scorer import Scorer
     from tercet.records import Context, Ranked
 
 SHOWN_QUESTIONS = (27, 54, 88, 1)
@@ -29,7 +29,7 @@ def demo() -> None:
     _show_pairs(scorer, console)
 
 
-def _show_questions(scorer: "BiEncoder", console: "Console") -> None:
+def _show_questions(scorer: "Scorer", console: "Console") -> None:
     asked = questions("en")
     answers = [question.answer for question in asked]
     start = perf_counter()
@@ -45,14 +45,14 @@ def _show_questions(scorer: "BiEncoder", console: "Console") -> None:
     )
 
 
-def _show_dialogue(scorer: "BiEncoder", console: "Console") -> None:
+def _show_dialogue(scorer: "Scorer", console: "Console") -> None:
     talks = dialogues("en")
     replies = [talk.turns[-1] for talk in talks]
     turns = talks[SHOWN_DIALOGUE].turns[:-1]
     _show(turns, scorer.rank(turns, replies, k=3), right=SHOWN_DIALOGUE, console=console)
 
 
-def _show_pairs(scorer: "BiEncoder", console: "Console") -> None:
+def _show_pairs(scorer: "Scorer", console: "Console") -> None:
     from rich.table import Table
 
     graded = sorted(pairs("en"), key=lambda pair: -pair.score)[::24]

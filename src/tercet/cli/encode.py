@@ -14,7 +14,7 @@ from tercet.cli.options import (
     ModelOption,
     PrecisionOption,
     number_of_rows,
-    open_model,
+    open_dual,
     open_rows,
 )
 from tercet.config import SIDES, Side
@@ -48,7 +48,7 @@ def encode(
     check_free(out, overwrite=overwrite)  # before a model is loaded and the texts are read
     rows = open_rows(texts, file_format)
     stream = read_contexts(rows, column) if side == "context" else read_texts(rows, column)
-    scorer = open_model(model, precision)
+    scorer = open_dual(model, precision)
     with _bar() as bar:
         task = bar.add_task("encoding", total=number_of_rows(texts, file_format))
         written = scorer.encode(

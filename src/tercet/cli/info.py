@@ -3,21 +3,20 @@
 import json
 import platform
 from importlib.metadata import version
-from typing import TYPE_CHECKING
 
 import typer
 
 from tercet.cli.options import JsonOption, ModelOption, open_model
-
-if TYPE_CHECKING:
-    from tercet.models.bi import BiEncoder
 
 LIBRARIES = ("tercet", "torch", "transformers", "tokenizers", "numpy")
 
 
 def info(model: ModelOption = "bi", as_json: JsonOption = False) -> None:
     """Describe a model and this machine."""
-    facts = {"model": _model(model, open_model(model, "fp32")), "machine": _machine()}
+    from tercet.models.sources import find_folder
+
+    described = open_model(model, "fp32").describe()
+    facts = {"model": {"folder": str(find_folder(model)), **described}, "machine": _machine()}
     if as_json:
         typer.echo(json.dumps(facts, ensure_ascii=False))
         return
@@ -25,29 +24,7 @@ def info(model: ModelOption = "bi", as_json: JsonOption = False) -> None:
     for name, part in facts.items():
         typer.secho(name, bold=True)
         for key, value in part.items():
-            typer.echo(f"  {key:<{width}}  {value}")
-
-
-def _model(name: str, scorer: "BiEncoder") -> dict[str, object]:
-    from tercet.models.sources import find_folder
-
-    encoder = scorer.context_tower.encoder
-    config = encoder.transformer.config
-    return {
-        "kind": "bi",
-        "folder": str(find_folder(name)),
-        "architecture": config.model_type,
-        "layers": config.num_hidden_layers,
-        "width": scorer.width,
-        "parameters": sum(weight.numel() for weight in scorer.parameters()),
-        "tokens read": scorer.tokenizer.max_tokens,
-        "towers": scorer.config.towers,
-        "pooling": " + ".join(scorer.context_tower.pooling.kinds),
-        "similarity": scorer.config.similarity,
-        "context prompt": scorer.config.context_prompt,
-        "candidate prompt": scorer.config.candidate_prompt,
-        "packed": encoder.packable,
-    }
+            typer.echo(f"  {key:<{width}}  {value}".rstrip())
 
 
 def _machine() -> dict[str, object]:

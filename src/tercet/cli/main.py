@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 import tercet
-from tercet.cli import demo, encode, info, rank, score
+from tercet.cli import demo, encode, explain, info, new, rank, score
 from tercet.errors import TercetError
 
 app = typer.Typer(
@@ -20,8 +20,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-for command in (rank.rank, score.score, encode.encode, info.info, demo.demo):
+for command in (rank.rank, score.score, explain.explain, encode.encode, info.info, demo.demo):
     app.command()(command)
+app.add_typer(new.new)
 
 
 def _version(shown: bool) -> None:

@@ -13,6 +13,9 @@ from tercet.errors import InputError
 
 if TYPE_CHECKING:
     from tercet.models.bi import BiEncoder
+    from tercet.models.cross import CrossEncoder
+    from tercet.models.dual import DualEncoder
+    from tercet.models.poly import PolyEncoder
 
 SAMPLE = "sample:"
 
@@ -39,12 +42,22 @@ SOURCE_HELP = (
 )
 
 
-def open_model(name: str, precision: str) -> "BiEncoder":
+def open_model(name: str, precision: str) -> "BiEncoder | PolyEncoder | CrossEncoder":
     """The model, loaded behind a moving sign of life."""
     from tercet.models.load import load
 
     with waiting(f"loading {name}"):
         return load(name, precision=cast("Precision", precision))
+
+
+def open_dual(name: str, precision: str) -> "DualEncoder":
+    """As ``open_model``, if the model makes vectors."""
+    from tercet.models.dual import DualEncoder
+
+    scorer = open_model(name, precision)
+    if not isinstance(scorer, DualEncoder):
+        raise InputError("a cross-encoder reads pairs and has no vectors: encode with a bi- or poly-encoder")
+    return scorer
 
 
 def open_rows(source: str, file_format: str | None) -> Iterator[Row]:

@@ -1,28 +1,32 @@
 """The bi-encoder: one vector for the context, one for the candidate, and their product."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from os import PathLike
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
-import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import normalize
 
 from tercet.config import BiConfig, PoolingConfig, Precision, Side
-from tercet.errors import OutputError
 from tercet.models.bi_folder import BiParts, read_backbone, read_bi, write_bi
+from tercet.models.code_layer import CodeTensors
 from tercet.models.dual import DualEncoder
+from tercet.models.encoder import Encoder
+from tercet.models.match import match
 from tercet.models.sources import find_folder
-from tercet.records import Floats
-from tercet.runtime.precision import pick_device, set_precision
+from tercet.runtime.precision import pick_device
 
 
 class BiEncoder(DualEncoder):
     """Sentence-BERT's scorer: the cosine or the dot product of two towers' vectors."""
 
+    kind = "bi"
+
     def __init__(self, parts: BiParts, *, precision: Precision = "fp32") -> None:
-        super().__init__(parts.tokenizer, turn_separator=parts.config.turn_separator)
+        super().__init__(parts.tokenizer, turn_separator=parts.config.turn_separator, precision=precision)
         self.config = parts.config
         self.context_tower = parts.context_tower
         self.candidate_tower = parts.candidate_tower
@@ -30,17 +34,7 @@ class BiEncoder(DualEncoder):
             "context": parts.tokenizer.prompt_length(parts.config.context_prompt),
             "candidate": parts.tokenizer.prompt_length(parts.config.candidate_prompt),
         }
-        self.precision: Precision = precision
-        for tower in (parts.context_tower, parts.candidate_tower):
-            set_precision(tower.encoder, precision)
-        self.eval()
-
-    @classmethod
-    def load(
-        cls, source: str | PathLike[str], *, precision: Precision = "fp32", device: str | None = None
-    ) -> Self:
-        """The bi-encoder in a folder of tercet or sentence-transformers, or over a bare encoder's folder."""
-        return cls(read_bi(find_folder(source)), precision=precision).to(pick_device(device))
+        self._finish(parts.context_tower.encoder, parts.candidate_tower.encoder)
 
     @classmethod
     def from_backbone(
@@ -67,10 +61,17 @@ class BiEncoder(DualEncoder):
         """D, the length of a vector."""
         return self.candidate_tower.width
 
-    def context_codes(self, ids: Sequence[Sequence[int]]) -> Tensor:
-        """``[B, 1, D]``: the one code of each context."""
+    @property
+    def most_codes(self) -> int:
+        """M, which is 1."""
+        return 1
+
+    def context_codes(self, ids: Sequence[Sequence[int]]) -> CodeTensors:
+        """The one code of each context, ``[B, 1, D]``."""
         vectors: Tensor = self.context_tower(ids, prompt_tokens=self._prompt_tokens["context"])
-        return vectors.unsqueeze(1)
+        return CodeTensors(
+            vectors.unsqueeze(1), torch.ones(len(vectors), 1, dtype=torch.bool, device=vectors.device)
+        )
 
     def candidate_vectors(self, ids: Sequence[Sequence[int]]) -> Tensor:
         """``[C, D]``: the vector of each candidate."""
@@ -81,28 +82,35 @@ class BiEncoder(DualEncoder):
         """What is put in front of every text of a side."""
         return self.config.context_prompt if side == "context" else self.config.candidate_prompt
 
-    def match(self, codes: Floats, vectors: Floats) -> Floats:
-        """``[B, C]``: the products of codes ``[B, 1, D]`` and candidates ``[C, D]``."""
-        values: Floats = self._comparable(codes[:, 0]) @ self._comparable(vectors).T
-        return values
-
-    def match_pairs(self, codes: Floats, vectors: Floats) -> Floats:
-        """``[B]``: the products of codes ``[B, 1, D]`` and one candidate each, ``[B, D]``."""
-        products: Floats = self._comparable(codes[:, 0]) * self._comparable(vectors)
-        sums: Floats = products.sum(axis=-1)
-        return sums
-
-    def save(self, path: str | PathLike[str]) -> Path:
-        """Write a folder that ``tercet.load`` and sentence-transformers read; gives its path."""
-        if any(weight.dtype != torch.float32 for weight in self.parameters()):
-            raise OutputError("a bf16 model has lost digits of its weights: load it in fp32 to save it")
-        write_bi(BiParts(self.tokenizer, self.context_tower, self.candidate_tower, self.config), Path(path))
-        return Path(path)
-
-    def _comparable(self, vectors: Floats) -> Floats:
-        """Vectors whose dot product is the score."""
+    def match_codes(self, codes: CodeTensors, candidates: Tensor) -> Tensor:
+        """``[B, C]``: the products of the one code of each context and its candidates."""
         if self.config.similarity == "dot":
-            return vectors
-        lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
-        unit: Floats = vectors / np.maximum(lengths, np.float32(1e-12))
-        return unit
+            return match(codes.vectors, candidates)
+        return match(normalize(codes.vectors, dim=-1), normalize(candidates, dim=-1))
+
+    @property
+    def backbone(self) -> Encoder:
+        """The encoder that reads contexts."""
+        return self.context_tower.encoder
+
+    def _description(self) -> dict[str, object]:
+        return {
+            "vectors": self.width,
+            "towers": self.config.towers,
+            "pooling": " + ".join(self.context_tower.pooling.kinds),
+            "similarity": self.config.similarity,
+            "context prompt": self.config.context_prompt,
+            "candidate prompt": self.config.candidate_prompt,
+        }
+
+    @classmethod
+    def _read(cls, folder: Path, precision: Precision) -> Self:
+        return cls(read_bi(folder), precision=precision)
+
+    def _write(self, folder: Path) -> dict[str, Any]:
+        write_bi(BiParts(self.tokenizer, self.context_tower, self.candidate_tower, self.config), folder)
+        return {"turn_separator": self.config.turn_separator}
+
+    def _facts(self) -> dict[str, Any]:
+        towers = [tower.facts() for tower in (self.context_tower, self.candidate_tower)]
+        return {"config": asdict(self.config), "towers": towers[: self.config.towers]}

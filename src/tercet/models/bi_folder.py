@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 
 from tercet.config import BiConfig, PoolingConfig, Similarity
 from tercet.errors import ModelError
-from tercet.files import new_folder, read_json, read_json_list, write_json
-from tercet.models.encoder import Encoder, no_progress_bar, read_encoder
-from tercet.models.tokenizer import Tokenizer, read_tokenizer
+from tercet.files import read_json, read_json_list, write_json
+from tercet.models.encoder import read_encoder, write_encoder
+from tercet.models.manifest import read_manifest
+from tercet.models.tokenizer import Tokenizer, fitting_tokenizer
 from tercet.models.tower import Narrow, Tower
-from tercet.models.tower_modules import NAMESPACE, Module, read_tower, write_tower
+from tercet.models.tower_modules import NAMESPACE, Module, read_tower, write_modules, write_tower
 
-FORMAT_VERSION = 1
 SIMILARITIES: dict[str | None, Similarity] = {None: "cosine", "cosine": "cosine", "dot": "dot"}
 ROUTES = {"context": "query", "candidate": "document"}
 """Our two sides, and what sentence-transformers calls them."""
@@ -56,7 +56,7 @@ def _read_bi(folder: Path) -> BiParts:
     else:
         tower, tokenizer = _read_route([*routes["context"], *modules[1:]])
         other, second = _read_route([*routes["candidate"], *modules[1:]])
-        if not tokenizer.equals(second):
+        if tokenizer.identity != second.identity:
             raise ModelError(
                 f"the two towers of {folder} cut text into tokens differently: tercet needs one way"
             )
@@ -71,25 +71,20 @@ def read_backbone(
 ) -> BiParts:
     """The parts of a bi-encoder over the encoder in ``folder``; two towers start equal."""
     towers = [Tower(read_encoder(folder), pooling) for _ in range(config.towers)]
-    tokenizer = _read_tokenizer(folder, towers[0].encoder, max_tokens=max_tokens)
+    tokenizer = fitting_tokenizer(folder, towers[0].encoder, max_tokens=max_tokens)
     return BiParts(tokenizer, towers[0], towers[-1], config)
 
 
-def write_bi(parts: BiParts, path: Path) -> None:
-    """Write a folder that tercet and sentence-transformers read, whole or not at all."""
-    with new_folder(path) as folder:
-        if parts.candidate_tower is parts.context_tower:
-            entries = _write_route(parts.context_tower, parts.tokenizer, folder)
-            entries[0] = (entries[0][0], "")
-        else:
-            entries = [(NAMESPACE + "Router", "")]
-            _write_router(parts, folder)
-        modules = [
-            {"idx": place, "name": str(place), "path": name, "type": kind}
-            for place, (kind, name) in enumerate(entries)
-        ]
-        write_json(folder / "modules.json", modules)
-        _write_settings(parts, folder)
+def write_bi(parts: BiParts, folder: Path) -> None:
+    """Fill a folder so that tercet and sentence-transformers read it."""
+    if parts.candidate_tower is parts.context_tower:
+        entries = _write_route(parts.context_tower, parts.tokenizer, folder)
+        entries[0] = (entries[0][0], "")
+    else:
+        entries = [(NAMESPACE + "Router", "")]
+        _write_router(parts, folder)
+    write_modules(entries, folder)
+    _write_settings(parts, folder)
 
 
 def _modules(folder: Path) -> list[Module]:
@@ -125,7 +120,7 @@ def _read_route(modules: Sequence[Module]) -> tuple[Tower, Tokenizer]:
             f"{file} sets {', '.join(unread) or 'transformer_task'}, which no bi-encoder of tercet has"
         )
     encoder = read_encoder(folder)
-    tokenizer = _read_tokenizer(
+    tokenizer = fitting_tokenizer(
         folder,
         encoder,
         max_tokens=settings.get("max_seq_length"),
@@ -134,35 +129,10 @@ def _read_route(modules: Sequence[Module]) -> tuple[Tower, Tokenizer]:
     return read_tower(encoder, modules[1:]), tokenizer
 
 
-def _read_tokenizer(
-    folder: Path, encoder: Encoder, *, max_tokens: int | None, lowercase: bool = False
-) -> Tokenizer:
-    """The folder's tokenizer, cutting at what was asked for, or else at what it says itself."""
-    pretrained = read_tokenizer(folder)
-    if len(pretrained) > encoder.vocabulary:
-        raise ModelError(
-            f"the tokenizer in {folder} has {len(pretrained)} tokens, its model knows {encoder.vocabulary}: "
-            "they do not belong together"
-        )
-    limit = max_tokens if max_tokens is not None else pretrained.model_max_length
-    if encoder.max_tokens is not None:
-        limit = min(limit, encoder.max_tokens)
-    return Tokenizer(pretrained, max_tokens=limit, lowercase=lowercase)
-
-
 def _settings(folder: Path) -> dict[str, Any]:
-    theirs, ours = folder / "config_sentence_transformers.json", folder / "tercet.json"
+    theirs = folder / "config_sentence_transformers.json"
     settings = read_json(theirs) if theirs.is_file() else {}
-    if ours.is_file():
-        settings |= read_json(ours)
-        if settings["kind"] != "bi":
-            raise ModelError(f"{folder} holds a model of kind {settings['kind']!r}, not a bi-encoder")
-        if settings["format_version"] > FORMAT_VERSION:
-            raise ModelError(
-                f"{folder} has format version {settings['format_version']}, this tercet knows up to "
-                f"{FORMAT_VERSION}: install a newer tercet"
-            )
-    return settings
+    return settings | (read_manifest(folder, "bi") or {})
 
 
 def _config(settings: dict[str, Any], folder: Path, *, towers: int) -> BiConfig:
@@ -185,8 +155,7 @@ def _config(settings: dict[str, Any], folder: Path, *, towers: int) -> BiConfig:
 
 def _write_route(tower: Tower, tokenizer: Tokenizer, folder: Path) -> list[tuple[str, str]]:
     """Write one tower; gives the type and the name of each of its modules."""
-    with no_progress_bar():
-        tower.encoder.transformer.save_pretrained(folder)
+    write_encoder(tower.encoder, folder)
     tokenizer.pretrained.save_pretrained(folder)
     settings = {"max_seq_length": tokenizer.max_tokens, "do_lower_case": tokenizer.lowercase}
     write_json(folder / "sentence_bert_config.json", settings)
@@ -225,5 +194,3 @@ def _write_settings(parts: BiParts, folder: Path) -> None:
     if narrow:
         theirs["truncate_dim"] = narrow[-1]
     write_json(folder / "config_sentence_transformers.json", theirs)
-    ours = {"format_version": FORMAT_VERSION, "kind": "bi", "turn_separator": config.turn_separator}
-    write_json(folder / "tercet.json", ours)

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from tercet.config import SIDES, BatchConfig, Side
-from tercet.errors import InputError, TruncationWarning
+from tercet.config import SIDES, Side
+from tercet.errors import InputError
 from tercet.index.vectors import writing_vectors
 from tercet.inputs import (
     check_candidates,
@@ -22,57 +22,74 @@ from tercet.inputs import (
     check_many,
     check_text,
 )
-from tercet.models.scorer import Scorer
-from tercet.models.tokenizer import Passage, TokenIds, Tokenizer
-from tercet.records import Context, Counts, Floats, Scores, VectorFile
+from tercet.models.code_layer import CodeTensors
+from tercet.models.neural import NeuralScorer, distinct
+from tercet.models.tokenizer import TokenIds
+from tercet.records import Codes, Context, Counts, Floats, Scores, VectorFile
 from tercet.runtime.batches import batches_by_tokens, windows
 from tercet.runtime.memory import release_free_memory
 
+CODES_IN_MEMORY = 2**24
+"""How many numbers of codes are held at once while many contexts are scored: 64 MB."""
+
+# vectors that are mapped into memory are read-only, and torch never writes to them here
+warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
+
 
 class Encoded(NamedTuple):
-    """Vectors, and for each how many tokens of its text were not read."""
+    """Codes (a candidate has one), and for each text how many of its tokens were not read."""
 
-    vectors: Floats
+    codes: Codes
     cuts: Counts
 
 
-class DualEncoder(nn.Module, Scorer):
+class DualEncoder(NeuralScorer):
     """A scorer whose candidates can be encoded once and kept."""
 
-    def __init__(self, tokenizer: Tokenizer, *, turn_separator: str) -> None:
-        super().__init__()
-        self.tokenizer = tokenizer
-        self.turn_separator = turn_separator
-        self.batching = BatchConfig()
-        self._warned = False
-
     @abstractmethod
-    def context_codes(self, ids: Sequence[Sequence[int]]) -> Tensor:
-        """``[B, M, D]``: the codes of each context, with gradients where they are wanted."""
+    def context_codes(self, ids: Sequence[Sequence[int]]) -> CodeTensors:
+        """The codes of each context, with gradients where they are wanted."""
 
     @abstractmethod
     def candidate_vectors(self, ids: Sequence[Sequence[int]]) -> Tensor:
         """``[C, D]``: the vector of each candidate, with gradients where they are wanted."""
 
     @abstractmethod
+    def match_codes(self, codes: CodeTensors, candidates: Tensor) -> Tensor:
+        """``[B, C]``: the scores of codes against candidates ``[C, D]`` or ``[B, C, D]``."""
+
+    @property
+    @abstractmethod
+    def width(self) -> int:
+        """D, the length of a vector."""
+
+    @property
+    @abstractmethod
+    def most_codes(self) -> int:
+        """M, how many codes a context can have."""
+
     def prompt(self, side: Side) -> str:
         """What is put in front of every text of a side."""
+        return ""
 
-    @abstractmethod
-    def match(self, codes: Floats, vectors: Floats) -> Floats:
-        """``[B, C]``: the scores of codes ``[B, M, D]`` against candidates ``[C, D]``."""
-
-    @abstractmethod
-    def match_pairs(self, codes: Floats, vectors: Floats) -> Floats:
-        """``[B]``: the scores of codes ``[B, M, D]`` against one candidate each, ``[B, D]``."""
-
-    def encode_contexts(self, contexts: Iterable[Context]) -> Floats:
-        """``[B, M, D]``: the codes of each context; a bi-encoder has one, M = 1."""
-        return self._encode(check_contexts(contexts), "context").vectors
+    def encode_contexts(self, contexts: Iterable[Context]) -> Codes:
+        """The codes of each context; a bi-encoder has one, M = 1."""
+        return self._encode(check_contexts(contexts), "context").codes
 
     def encode_candidates(self, candidates: Iterable[str]) -> Floats:
         """``[C, D]``: the vector of each candidate."""
-        return self._encode(check_candidates(candidates), "candidate").vectors
+        vectors: Floats = self._encode(check_candidates(candidates), "candidate").codes.vectors[:, 0]
+        return vectors
+
+    def match(self, codes: Codes, vectors: Floats) -> Floats:
+        """``[B, C]``: the scores of contexts against candidates ``[C, D]``, both encoded before."""
+        with torch.inference_mode():
+            return _numpy(self.match_codes(_tensors(codes), torch.from_numpy(vectors)))
+
+    def match_pairs(self, codes: Codes, vectors: Floats) -> Floats:
+        """``[B]``: the scores of contexts against one candidate each, ``[B, D]``, both encoded before."""
+        with torch.inference_mode():
+            return _numpy(self.match_codes(_tensors(codes), torch.from_numpy(vectors).unsqueeze(1)))[:, 0]
 
     def encode(
         self,
@@ -92,11 +109,16 @@ class DualEncoder(nn.Module, Scorer):
             on_progress: called with the number of texts done since the last call.
         """
         check_choice("side", side, SIDES)
+        if side == "context" and self.most_codes > 1:
+            raise InputError(
+                f"a context of this model has up to {self.most_codes} vectors, and the file holds one "
+                "for each text: write candidates, and use encode_contexts for contexts"
+            )
         checked = _check_lazily(texts, side)
         cut = 0
         with writing_vectors(Path(path), overwrite=overwrite) as writer:
             for encoded in self._stream(checked, side, on_progress):
-                writer.append(encoded.vectors)
+                writer.append(encoded.codes.vectors[:, 0])
                 cut += int(np.count_nonzero(encoded.cuts))
                 release_free_memory()
         return VectorFile(path=Path(path), count=writer.count, width=writer.width, cut=cut)
@@ -109,30 +131,51 @@ class DualEncoder(nn.Module, Scorer):
         """``[C]``: how many tokens of each candidate the model has no room for."""
         return _cuts(self._tokenise(check_candidates(candidates), "candidate"))
 
-    def _scores(self, contexts: Sequence[Context], candidates: Sequence[str]) -> Scores:
-        left, right = self._encode(contexts, "context"), self._encode(candidates, "candidate")
+    def _scores(self, contexts: Sequence[Context], candidates: Sequence[Context]) -> Scores:
+        right = self._encode(candidates, "candidate")
+        rows: list[Floats] = []
+        cuts: list[Counts] = []
+        for group in self._groups(len(contexts)):
+            left = self._encode(contexts[group], "context")
+            rows.append(self.match(left.codes, right.codes.vectors[:, 0]))
+            cuts.append(left.cuts)
         return Scores(
-            values=self.match(left.vectors, right.vectors),
-            context_cuts=left.cuts[:, None],
+            values=np.concatenate(rows),
+            context_cuts=np.concatenate(cuts)[:, None],
             candidate_cuts=right.cuts[None, :],
         )
 
-    def _pair_scores(self, contexts: Sequence[Context], candidates: Sequence[str]) -> Floats:
-        codes = self._encode_distinct(contexts, "context")
-        return self.match_pairs(codes, self._encode_distinct(candidates, "candidate"))
+    def _pair_scores(self, contexts: Sequence[Context], candidates: Sequence[Context]) -> Floats:
+        """Every text is computed once, however often it comes, and only a group's codes are held."""
+        vectors = self._vectors(candidates)
+        different, which = distinct(contexts)
+        order = np.argsort(which, kind="stable")  # pairs, by their context
+        scores = np.empty(len(contexts), dtype=np.float32)
+        for group in self._groups(len(different)):
+            codes = self._encode(different[group], "context").codes
+            first, last = np.searchsorted(which[order], [group.start, group.start + len(codes)])
+            for part in self._groups(int(last - first)):
+                pairs = order[first:last][part]
+                scores[pairs] = self.match_pairs(codes.take(which[pairs] - group.start), vectors[pairs])
+        return scores
+
+    def _groups(self, count: int) -> Iterator[slice]:
+        """Slices of contexts whose codes fit into memory together."""
+        size = max(1, CODES_IN_MEMORY // (self.most_codes * self.width))
+        return (slice(start, start + size) for start in range(0, count, size))
+
+    def _vectors(self, candidates: Sequence[Context]) -> Floats:
+        """``[C, D]``; a candidate that comes again is not computed again."""
+        different, which = distinct(candidates)
+        vectors: Floats = self._encode(different, "candidate").codes.vectors[which, 0]
+        return vectors
 
     def _encode(self, texts: Sequence[Context], side: Side) -> Encoded:
         parts = list(self._stream(texts, side))
         return Encoded(
-            vectors=np.concatenate([part.vectors for part in parts]),
+            codes=_joined([part.codes for part in parts]),
             cuts=np.concatenate([part.cuts for part in parts]),
         )
-
-    def _encode_distinct(self, texts: Sequence[Context], side: Side) -> Floats:
-        """As ``_encode``, but a text that comes again is not computed again."""
-        place = {text: position for position, text in enumerate(dict.fromkeys(texts))}
-        vectors: Floats = self._encode(list(place), side).vectors[[place[text] for text in texts]]
-        return vectors
 
     def _stream(
         self, texts: Iterable[Context], side: Side, on_progress: Callable[[int], None] | None = None
@@ -141,46 +184,53 @@ class DualEncoder(nn.Module, Scorer):
         for window in windows(texts, self.batching, characters_of=_characters):
             tokens = self._tokenise(window, side)
             cuts = _cuts(tokens)
-            self._warn_once(cuts, side)
+            self._warn_once(cuts, f"{side}s", f"{side}_cuts(...) and rankings count")
             yield Encoded(self._forward(tokens, side, on_progress), cuts)
 
     @torch.inference_mode()
     def _forward(
         self, tokens: Sequence[TokenIds], side: Side, on_progress: Callable[[int], None] | None
-    ) -> Floats:
-        if self.training:
-            raise InputError("a scorer in training mode drops numbers at random: call .eval() before scoring")
-        forward = self.context_codes if side == "context" else self.candidate_vectors
-        on_cpu = next(self.parameters()).device.type == "cpu"
-        budget = self.batching.tokens if on_cpu else self.batching.gpu_tokens
-        parts: list[Floats] = []
+    ) -> Codes:
+        self._check_evaluating()
+        parts: list[Codes] = []
         order: list[int] = []
-        for batch in batches_by_tokens([len(text.ids) for text in tokens], budget):
-            parts.append(forward([tokens[position].ids for position in batch]).float().cpu().numpy())
+        for batch in batches_by_tokens([len(text.ids) for text in tokens], self._token_budget()):
+            parts.append(self._read_batch([tokens[position].ids for position in batch], side))
             order += batch
             if on_progress is not None:
                 on_progress(len(batch))
-        vectors: Floats = np.concatenate(parts)[np.argsort(order)]
-        return vectors
+        return _joined(parts).take(np.argsort(order))
+
+    def _read_batch(self, ids: Sequence[Sequence[int]], side: Side) -> Codes:
+        if side == "context":
+            codes = self.context_codes(ids)
+            return Codes(_numpy(codes.vectors), codes.mask.cpu().numpy())
+        vectors = _numpy(self.candidate_vectors(ids))
+        return Codes(vectors[:, None], np.ones((len(vectors), 1), dtype=np.bool_))
 
     def _tokenise(self, texts: Sequence[Context], side: Side) -> list[TokenIds]:
-        passages = [
-            Passage(text) if isinstance(text, str) else Passage(self.turn_separator.join(text), keep_end=True)
-            for text in texts
-        ]
-        return self.tokenizer.encode(passages, prompt=self.prompt(side))
+        return self.tokenizer.encode(self._passages(texts), prompt=self.prompt(side))
 
-    def _warn_once(self, cuts: Counts, side: Side) -> None:
-        cut = int(np.count_nonzero(cuts))
-        if not cut or self._warned:
-            return
-        self._warned = True
-        warnings.warn(
-            f"{cut} of {len(cuts)} {side}s were longer than the {self.tokenizer.max_tokens} tokens this "
-            f"model reads, and were cut (said once; {side}_cuts(...) and rankings count the tokens)",
-            TruncationWarning,
-            stacklevel=2,
-        )
+
+def _joined(parts: Sequence[Codes]) -> Codes:
+    """All the codes, those of short contexts filled up."""
+    most = max(part.mask.shape[1] for part in parts)
+    filled = [(0, most - part.mask.shape[1]) for part in parts]
+    vectors = [
+        part.vectors if not more[1] else np.pad(part.vectors, ((0, 0), more, (0, 0)))
+        for part, more in zip(parts, filled, strict=True)
+    ]
+    masks = [np.pad(part.mask, ((0, 0), more)) for part, more in zip(parts, filled, strict=True)]
+    return Codes(np.concatenate(vectors), np.concatenate(masks))
+
+
+def _tensors(codes: Codes) -> CodeTensors:
+    return CodeTensors(torch.from_numpy(codes.vectors), torch.from_numpy(codes.mask))
+
+
+def _numpy(tensor: Tensor) -> Floats:
+    values: Floats = tensor.float().cpu().numpy()
+    return values
 
 
 def _check_lazily(texts: Iterable[Context], side: Side) -> Iterator[Context]:

@@ -1,7 +1,8 @@
 """Token ids to one state per token, with any Hugging Face text encoder."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ from transformers.utils import logging
 
 from tercet.errors import ModelError
 from tercet.files import read_json
+from tercet.models.fingerprint import transformer_facts
 from tercet.runtime.packing import IMPLEMENTATION, filler_rows, positions_of, runs_of
 
 PACKABLE = frozenset({"bert", "camembert", "distilbert", "electra", "modernbert", "roberta", "xlm-roberta"})
@@ -25,6 +27,13 @@ class TokenStates(NamedTuple):
 
     states: Tensor
     mask: Tensor
+
+
+class LoadReport(NamedTuple):
+    """Weights that a model folder lacks, and those the model has no place for."""
+
+    missing: Collection[str]
+    extra: Collection[str]
 
 
 class Encoder(nn.Module):
@@ -50,26 +59,46 @@ class Encoder(nn.Module):
         return int(self.transformer.config.vocab_size)
 
     @property
+    def segments(self) -> int:
+        """How many kinds of text it tells apart in one row; a pair needs 2."""
+        return int(getattr(self.transformer.config, "type_vocab_size", 0) or 0)
+
+    @property
     def max_tokens(self) -> int | None:
         """The longest text it has positions for, or None if it has no such limit."""
         positions = getattr(self.transformer.config, "max_position_embeddings", None)
         return None if not positions or positions < 0 else positions - self._first_position
 
-    def forward(self, ids: Sequence[Sequence[int]]) -> TokenStates:
-        """States of the tokens of each text; quickest if equal lengths lie side by side."""
+    def facts(self) -> dict[str, Any]:
+        """What decides its states beside the weights."""
+        return {"transformer": transformer_facts(self.transformer.config)}
+
+    def forward(
+        self, ids: Sequence[Sequence[int]], segments: Sequence[Sequence[int]] | None = None
+    ) -> TokenStates:
+        """States of the tokens of each text; quickest if equal lengths lie side by side.
+
+        Args:
+            ids: the tokens of each text.
+            segments: of each token, whether it belongs to the first (0) or the second (1) of a pair.
+        """
         device = self.transformer.device
         lengths = torch.tensor([len(text) for text in ids], device=device)
         mask = torch.arange(int(lengths.max()), device=device) < lengths.unsqueeze(1)  # [B, T]
         if self.packable and device.type == "cpu":
-            return TokenStates(self._packed(ids, mask), mask)
-        return TokenStates(self._padded(ids, mask), mask)
+            return TokenStates(self._packed(ids, segments, mask), mask)
+        return TokenStates(self._padded(ids, segments, mask), mask)
 
-    def _packed(self, ids: Sequence[Sequence[int]], mask: Tensor) -> Tensor:
+    def _packed(
+        self, ids: Sequence[Sequence[int]], segments: Sequence[Sequence[int]] | None, mask: Tensor
+    ) -> Tensor:
         filler = filler_rows(sum(map(len, ids)))
-        filled = [*ids, *[[self._padding]] * filler]  # texts of one token, dropped again below
-        lengths = [len(text) for text in filled]
+        lengths = [*(len(text) for text in ids), *[1] * filler]  # texts of one token, dropped again below
+        inputs = {"input_ids": torch.tensor([[*chain(*ids), *[self._padding] * filler]])}
+        if segments is not None:
+            inputs["token_type_ids"] = torch.tensor([[*chain(*segments), *[0] * filler]])
         rows: Tensor = self.transformer(
-            input_ids=torch.tensor([[token for text in filled for token in text]]),
+            **inputs,
             position_ids=torch.tensor([positions_of(lengths, first=self._first_position)]),
             packing=runs_of(lengths),
         ).last_hidden_state[0]  # [N + filler, D]
@@ -77,22 +106,47 @@ class Encoder(nn.Module):
         states[mask] = rows[: len(rows) - filler]
         return states
 
-    def _padded(self, ids: Sequence[Sequence[int]], mask: Tensor) -> Tensor:
-        longest = mask.shape[1]
-        padded = [[*text, *[self._padding] * (longest - len(text))] for text in ids]
-        states: Tensor = self.transformer(
-            input_ids=torch.tensor(padded, device=mask.device), attention_mask=mask.long()
-        ).last_hidden_state
+    def _padded(
+        self, ids: Sequence[Sequence[int]], segments: Sequence[Sequence[int]] | None, mask: Tensor
+    ) -> Tensor:
+        inputs = {"input_ids": _filled_up(ids, self._padding, like=mask), "attention_mask": mask.long()}
+        if segments is not None:
+            inputs["token_type_ids"] = _filled_up(segments, 0, like=mask)
+        states: Tensor = self.transformer(**inputs).last_hidden_state
         return states
 
 
-def read_encoder(folder: Path) -> Encoder:
-    """The encoder in a Hugging Face folder, from safetensors only, without running code from it."""
+def read_encoder(folder: Path, *, strict: bool = False) -> Encoder:
+    """The encoder in a Hugging Face folder, from safetensors only, without running code from it.
+
+    Args:
+        strict: whether weights that the encoder has no place for are an error, as in our own folders.
+    """
+    transformer, report = read_transformer(folder, AutoModel)
+    if any(name.startswith("pooler.") for name in report.missing):
+        transformer.register_module("pooler", None)  # never stored, and not needed
+    check_tensors(
+        folder,
+        missing=[name for name in report.missing if not name.startswith("pooler.")],
+        extra=report.extra if strict else (),
+    )
+    check_finite(transformer, folder)
+    return Encoder(transformer)
+
+
+def read_transformer(folder: Path, auto_class: Any, **settings: int) -> tuple[PreTrainedModel, LoadReport]:
+    """The model that one of transformers' Auto classes reads, and which of its weights were not there.
+
+    Args:
+        settings: of the model's configuration, to be changed, such as ``num_labels``.
+    """
     _check_safe(folder)
     try:
-        config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-        with no_progress_bar():
-            transformer, report = AutoModel.from_pretrained(
+        config = AutoConfig.from_pretrained(
+            folder, local_files_only=True, trust_remote_code=False, **settings
+        )
+        with quietly():
+            transformer, report = auto_class.from_pretrained(
                 folder,
                 config=config,
                 dtype=torch.float32,
@@ -103,20 +157,33 @@ def read_encoder(folder: Path) -> Encoder:
             )
     except Exception as error:  # a broken folder fails here in many ways
         raise ModelError(f"the model in {folder} cannot be read: {error}") from error
-    _check_complete(transformer, missing=set(report["missing_keys"]), folder=folder)
-    return Encoder(transformer.eval())
+    return transformer.eval(), LoadReport(report["missing_keys"], report["unexpected_keys"])
+
+
+def write_encoder(encoder: Encoder, folder: Path) -> None:
+    """Fill a Hugging Face folder with the transformer."""
+    with quietly():
+        encoder.transformer.save_pretrained(folder)
 
 
 @contextmanager
-def no_progress_bar() -> Iterator[None]:
-    """Keep transformers from drawing on the user's terminal."""
-    shown = logging.is_progress_bar_enabled()
+def quietly() -> Iterator[None]:
+    """Keep transformers from drawing and reporting on the user's terminal; we say ourselves what is wrong."""
+    shown, loudness = logging.is_progress_bar_enabled(), logging.get_verbosity()
     logging.disable_progress_bar()
+    logging.set_verbosity_error()
     try:
         yield
     finally:
+        logging.set_verbosity(loudness)
         if shown:
             logging.enable_progress_bar()
+
+
+def _filled_up(rows: Sequence[Sequence[int]], filler: int, *, like: Tensor) -> Tensor:
+    """``[B, T]``, as the mask: every row as long as the longest."""
+    longest = like.shape[1]
+    return torch.tensor([[*row, *[filler] * (longest - len(row))] for row in rows], device=like.device)
 
 
 def _first_position(transformer: PreTrainedModel) -> int:
@@ -152,14 +219,16 @@ def _check_no_code(folder: Path) -> None:
         )
 
 
-def _check_complete(transformer: PreTrainedModel, *, missing: set[str], folder: Path) -> None:
-    """Raise if weights are missing or not finite; a pooler that was never stored is left out."""
-    if any(name.startswith("pooler.") for name in missing):
-        transformer.register_module("pooler", None)
-    absent = sorted(name for name in missing if not name.startswith("pooler."))
+def check_tensors(folder: Path, *, missing: Iterable[str], extra: Iterable[str] = ()) -> None:
+    """Raise if weights are missing or have no place in the model, naming them."""
+    absent, strange = sorted(missing), sorted(extra)
     if absent:
         raise ModelError(f"{folder} lacks weights: {_some(absent)}; copy or save the model again")
-    check_finite(transformer, folder)
+    if strange:
+        raise ModelError(
+            f"{folder} holds weights that this model has no place for: {_some(strange)}; "
+            "it was written for another architecture"
+        )
 
 
 def check_finite(module: nn.Module, folder: Path) -> None:

@@ -10,7 +10,7 @@ is short enough to be written down, ``∂score/∂d_i = w_i (1 + a (d_i − scor
 the ``[B, C, M]`` products either: they are made again, a block at a time.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import torch
@@ -32,7 +32,7 @@ BARRED = -1e30
 
 
 class Attended(NamedTuple):
-    """What candidates see of the codes: ``logits`` (``a d``) and ``weights``, their softmax, ``[B, C, M]``."""
+    """How candidates attend to codes: ``logits`` (``a d``) and ``weights``, their softmax, ``[B, C, M]``."""
 
     logits: Tensor
     weights: Tensor
@@ -56,8 +56,7 @@ def match(
         if codes.shape[1] == 1:
             return _dot_products(codes[:, 0], candidates)
         sharpness = torch.as_tensor(scale, dtype=dtype, device=codes.device)
-        scores: Tensor = _Match.apply(codes, candidates, mask, sharpness)
-        return scores
+        return _match(codes, candidates, mask, sharpness)
 
 
 def attend(codes: Tensor, candidates: Tensor, mask: Tensor | None, scale: float | Tensor) -> Attended:
@@ -106,6 +105,9 @@ class _Match(torch.autograd.Function):
                 torch.einsum(f"bcm,bmd->{per}d", of_products, codes[rows])
             )
         return of_codes, of_candidates, None, of_scale
+
+
+_match: Callable[[Tensor, Tensor, Tensor | None, Tensor], Tensor] = _Match.apply
 
 
 def _dot_products(vectors: Tensor, candidates: Tensor) -> Tensor:

@@ -5,13 +5,17 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from tercet.calibration import Calibration
 from tercet.errors import InputError
-from tercet.inputs import check_candidates, check_context, check_contexts, check_top
-from tercet.records import Context, Counts, Floats, Ranked, Scores
+from tercet.inputs import check_candidates, check_context, check_contexts, check_pairs, check_top
+from tercet.records import Context, Counts, Flags, Floats, Ranked, Scores
 
 
 class Scorer(ABC):
     """Scores contexts against candidates; higher is better. Threads may share one."""
+
+    calibration: Calibration | None = None
+    """What ``tercet.calibrate`` learnt; probabilities and decisions need it."""
 
     @abstractmethod
     def _scores(self, contexts: Sequence[Context], candidates: Sequence[str]) -> Scores:
@@ -32,14 +36,23 @@ class Scorer(ABC):
 
     def score_pairs(self, contexts: Iterable[Context], candidates: Iterable[str]) -> Floats:
         """``[B]``: each context against the candidate at its position."""
-        left, right = check_contexts(contexts), check_candidates(candidates)
-        if len(left) != len(right):
-            raise InputError(f"pairs need as many contexts as candidates, got {len(left)} and {len(right)}")
-        return self._pair_scores(left, right)
+        return self._pair_scores(*check_pairs(contexts, candidates))
 
     def scores(self, contexts: Iterable[Context], candidates: Iterable[str]) -> Scores:
         """Every context against every candidate, with the count of tokens that were not read."""
         return self._scores(check_contexts(contexts), check_candidates(candidates))
+
+    def probability(self, context: Context, candidates: Iterable[str]) -> Floats:
+        """``[C]``: how likely each candidate is a match, as calibrated."""
+        return self._calibrated().probabilities(self.score(context, candidates))
+
+    def probability_pairs(self, contexts: Iterable[Context], candidates: Iterable[str]) -> Floats:
+        """``[B]``: how likely each context and the candidate at its position match, as calibrated."""
+        return self._calibrated().probabilities(self.score_pairs(contexts, candidates))
+
+    def decide_pairs(self, contexts: Iterable[Context], candidates: Iterable[str]) -> Flags:
+        """``[B]``: whether each pair is a match, by the threshold that had the best F1."""
+        return self._calibrated().matches(self.score_pairs(contexts, candidates))
 
     def rank(self, context: Context, candidates: Iterable[str], k: int = 10) -> list[Ranked]:
         """The ``k`` best candidates, best first; equal scores keep their order."""
@@ -52,6 +65,13 @@ class Scorer(ABC):
         """A ranking for each context."""
         k, texts = check_top(k), check_candidates(candidates)
         return _rank(self._scores(check_contexts(contexts), texts), texts, k)
+
+    def _calibrated(self) -> Calibration:
+        if self.calibration is None:
+            raise InputError(
+                "this scorer has no probabilities yet: fit them with tercet.calibrate(scorer, labelled pairs)"
+            )
+        return self.calibration
 
 
 def best(values: Floats, k: int) -> Counts:

@@ -67,4 +67,4 @@ def _hub_folder(name: str) -> Path:
 
 
 def _looks_whole(folder: Path) -> bool:
-    return (folder / "config.json").exists() or (folder / "modules.json").exists()
+    return any((folder / name).exists() for name in ("config.json", "modules.json", "tercet.json"))

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple, TypeVar
 
 from tokenizers import Tokenizer as RustTokenizer
 from tokenizers.normalizers import Lowercase
@@ -10,6 +11,9 @@ from tokenizers.normalizers import Sequence as Normalizers
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from tercet.errors import InputError, ModelError
+from tercet.models.encoder import Encoder
+
+Token = TypeVar("Token")
 
 VOCABULARIES = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model", "*.tiktoken")
 
@@ -28,6 +32,27 @@ class TokenIds:
 
     ids: list[int]
     cut: int
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A token as people see it; one that the tokenizer added has no characters, ``start == end``."""
+
+    text: str
+    start: int
+    end: int
+
+
+class PairTemplate(NamedTuple):
+    """The special tokens before, between and behind the texts of a pair, and everyone's segment.
+
+    ``owners`` are the segments of the two texts; ``has_segments`` says whether the model expects any.
+    """
+
+    ids: tuple[list[int], ...]
+    segments: tuple[list[int], ...]
+    owners: tuple[int, int]
+    has_segments: bool
 
 
 class Tokenizer:
@@ -60,23 +85,44 @@ class Tokenizer:
     def encode(self, passages: Sequence[Passage], *, prompt: str = "") -> list[TokenIds]:
         """Each passage with its prompt in front."""
         protected = self._prompt_ids(prompt)
-        whole = self._ids([prompt + passage.text for passage in passages])
+        whole = self.bare_ids([prompt + passage.text for passage in passages])
         return [
             self._fit(ids, protected=protected, keep_end=passage.keep_end or self._keeps_end)
             for ids, passage in zip(whole, passages, strict=True)
         ]
 
+    def pieces(self, passage: Passage) -> list[Piece]:
+        """The tokens of a passage without a prompt, each where ``encode`` puts its id."""
+        encoding = self._rust.encode(passage.text, add_special_tokens=False)
+        whole = [
+            Piece(passage.text[start:end] or token, start, end)
+            for token, (start, end) in zip(encoding.tokens, encoding.offsets, strict=True)
+        ]
+        kept = self._cut(whole, protected=0, keep_end=passage.keep_end or self._keeps_end)
+        before, after = ([self._added(token) for token in ids] for ids in (self._prefix, self._suffix))
+        return [*before, *kept, *after]
+
+    def bare_ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """All tokens of each text, without special tokens."""
+        encodings = self._rust.encode_batch_fast(list(texts), add_special_tokens=False)
+        return [encoding.ids for encoding in encodings]
+
+    def pair_template(self) -> "PairTemplate":
+        """What the model's template puts around and between two texts."""
+        return _pair_template(self._rust, has_segments="token_type_ids" in self.pretrained.model_input_names)
+
     def prompt_length(self, prompt: str) -> int:
         """How many of a text's first tokens are its prompt's, special tokens included; 0 without a prompt."""
         return len(self._prefix) + self._prompt_ids(prompt) if prompt else 0
 
-    def equals(self, other: "Tokenizer") -> bool:
-        """Whether both read every text alike."""
-        return self.max_tokens == other.max_tokens and self._rust.to_str() == other._rust.to_str()
+    @property
+    def identity(self) -> tuple[int, bool, str]:
+        """What decides how a text is read; equal tokenizers read every text alike."""
+        return self.max_tokens, self._keeps_end, self._rust.to_str()
 
     def _prompt_ids(self, prompt: str) -> int:
         """How many tokens a prompt takes, if it leaves room for a text."""
-        taken = len(self._ids([prompt])[0]) if prompt else 0
+        taken = len(self.bare_ids([prompt])[0]) if prompt else 0
         if taken >= self._room:
             raise InputError(
                 f"a prompt of {taken} tokens leaves no room for text among {self._room}: shorten it"
@@ -84,19 +130,37 @@ class Tokenizer:
         return taken
 
     def _fit(self, ids: list[int], *, protected: int, keep_end: bool) -> TokenIds:
-        cut = max(len(ids) - self._room, 0)
-        if cut and keep_end:
-            ids = ids[:protected] + ids[protected + cut :]
-        elif cut:
-            ids = ids[: self._room]
-        whole = self._prefix + ids + self._suffix
+        kept = self._cut(ids, protected=protected, keep_end=keep_end)
+        whole = self._prefix + kept + self._suffix
         if not whole:
             raise InputError("a text has no tokens in this model's vocabulary: leave it out")
-        return TokenIds(whole, cut)
+        return TokenIds(whole, len(ids) - len(kept))
 
-    def _ids(self, texts: Sequence[str]) -> list[list[int]]:
-        encodings = self._rust.encode_batch_fast(list(texts), add_special_tokens=False)
-        return [encoding.ids for encoding in encodings]
+    def _cut(self, tokens: list[Token], *, protected: int, keep_end: bool) -> list[Token]:
+        """As many of the tokens as there is room for."""
+        cut = max(len(tokens) - self._room, 0)
+        if cut and keep_end:
+            return tokens[:protected] + tokens[protected + cut :]
+        return tokens[: self._room]
+
+    def _added(self, token: int) -> Piece:
+        return Piece(self._rust.id_to_token(token) or "", 0, 0)
+
+
+def fitting_tokenizer(
+    folder: Path, encoder: Encoder, *, max_tokens: int | None = None, lowercase: bool = False
+) -> Tokenizer:
+    """The folder's tokenizer for its encoder, cutting at ``max_tokens``, or else at what it says itself."""
+    pretrained = read_tokenizer(folder)
+    if len(pretrained) > encoder.vocabulary:
+        raise ModelError(
+            f"the tokenizer in {folder} has {len(pretrained)} tokens, its model knows {encoder.vocabulary}: "
+            "they do not belong together"
+        )
+    limit = max_tokens if max_tokens is not None else pretrained.model_max_length
+    if encoder.max_tokens is not None:
+        limit = min(limit, encoder.max_tokens)
+    return Tokenizer(pretrained, max_tokens=limit, lowercase=lowercase)
 
 
 def read_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
@@ -111,6 +175,22 @@ def read_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
     if not isinstance(pretrained, PreTrainedTokenizerBase) or not pretrained.is_fast:
         raise ModelError(f"the tokenizer in {folder} has no fast (Rust) form: save it with a tokenizer.json")
     return pretrained
+
+
+def _pair_template(rust: RustTokenizer, *, has_segments: bool) -> PairTemplate:
+    encoding = rust.encode("a", "b")
+    owners = encoding.sequence_ids
+    first, second = owners.index(0), owners.index(1)
+    ends = [len(owners) - owners[::-1].index(owner) for owner in (0, 1)]
+    if second < ends[0]:
+        raise ModelError("the tokenizer's template mixes the two texts of a pair, which tercet cannot read")
+    parts = [slice(0, first), slice(ends[0], second), slice(ends[1], None)]
+    return PairTemplate(
+        ids=tuple(encoding.ids[part] for part in parts),
+        segments=tuple(encoding.type_ids[part] for part in parts),
+        owners=(encoding.type_ids[first], encoding.type_ids[second]),
+        has_segments=has_segments,
+    )
 
 
 def _special_ids(rust: RustTokenizer) -> tuple[list[int], list[int]]:

@@ -1,6 +1,8 @@
 """Text to vector: an encoder, a pooling, and the small layers behind it."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from typing import Any
 
 from torch import Tensor, nn
 from torch.nn.functional import normalize
@@ -68,6 +70,14 @@ class Tower(nn.Module):
         for layer in self.layers:
             vectors = layer(vectors)
         return vectors
+
+    def facts(self) -> dict[str, Any]:
+        """All that decides a vector beside the weights."""
+        layers = [
+            [type(part).__name__ for part in layer.modules()] + [getattr(layer, "width", 0)]
+            for layer in self.layers
+        ]
+        return {**self.encoder.facts(), "pooling": asdict(self.pooling), "layers": layers}
 
     @property
     def width(self) -> int:

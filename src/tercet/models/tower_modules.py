@@ -4,15 +4,14 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import torch
-from safetensors.torch import load_file, save_file
 from torch import nn
 
 from tercet.config import PoolingConfig, PoolingKind
 from tercet.errors import ModelError
 from tercet.files import read_json, write_json
-from tercet.models.encoder import Encoder, check_finite
+from tercet.models.encoder import Encoder
 from tercet.models.tower import Dense, Narrow, Normalise, Tower
+from tercet.models.weights import read_weights, write_weights
 
 NAMESPACE = "sentence_transformers.models."
 
@@ -73,15 +72,24 @@ class Module(NamedTuple):
         return cls(type_name.rsplit(".", maxsplit=1)[-1], folder)
 
 
+def write_modules(entries: Iterable[tuple[str, str]], folder: Path) -> None:
+    """Write ``modules.json``: the type and the subfolder of each module, in order."""
+    modules = [
+        {"idx": place, "name": str(place), "path": path, "type": kind}
+        for place, (kind, path) in enumerate(entries)
+    ]
+    write_json(folder / "modules.json", modules)
+
+
 def read_tower(encoder: Encoder, modules: Iterable[Module]) -> Tower:
     """The encoder with the pooling and the layers that ``modules`` name."""
     pooling: PoolingConfig | None = None
     layers: list[nn.Module] = []
     for kind, folder in modules:
         if kind == "Pooling" and pooling is None:
-            pooling = _read_pooling(folder)
+            pooling = read_pooling(folder)
         elif kind == "Dense" and pooling is not None:
-            layers.append(_read_dense(folder))
+            layers.append(read_dense(folder))
         elif kind == "Normalize" and pooling is not None:
             layers.append(Normalise())
         else:
@@ -97,7 +105,7 @@ def read_tower(encoder: Encoder, modules: Iterable[Module]) -> Tower:
 def write_tower(tower: Tower, folder: Path) -> Iterator[tuple[str, str]]:
     """Write what follows the encoder into subfolders; yields each one's type and name."""
     kind = "Pooling"
-    yield _write_pooling(tower.pooling, tower.encoder.width, folder / f"1_{kind}"), f"1_{kind}"
+    yield write_pooling(tower.pooling, tower.encoder.width, folder / f"1_{kind}"), f"1_{kind}"
     place = 2
     for layer in tower.layers:
         if isinstance(layer, Narrow):
@@ -106,14 +114,15 @@ def write_tower(tower: Tower, folder: Path) -> Iterator[tuple[str, str]]:
         name = f"{place}_{kind}"
         (folder / name).mkdir()
         if isinstance(layer, Dense):
-            _write_dense(layer, folder / name)
+            write_dense(layer, folder / name)
         else:
             write_json(folder / name / "config.json", {"module_input_name": "sentence_embedding"})
         yield NAMESPACE + kind, name
         place += 1
 
 
-def _read_pooling(folder: Path) -> PoolingConfig:
+def read_pooling(folder: Path) -> PoolingConfig:
+    """The pooling in a module's folder."""
     config = read_json(folder / "config.json")
     named = config.get("pooling_mode")
     if named is None:
@@ -131,7 +140,7 @@ def _read_pooling(folder: Path) -> PoolingConfig:
     return PoolingConfig(kinds=kinds, include_prompt=include_prompt)
 
 
-def _write_pooling(pooling: PoolingConfig, width: int, folder: Path) -> str:
+def write_pooling(pooling: PoolingConfig, width: int, folder: Path) -> str:
     """Write the pooling; gives its type, which sentence-transformers refuses where it has no such pooling."""
     theirs = {ours: name for name, ours in POOLING_NAMES.items()}
     names = [theirs.get(kind, kind) for kind in pooling.kinds]
@@ -148,7 +157,8 @@ def _write_pooling(pooling: PoolingConfig, width: int, folder: Path) -> str:
     return ("tercet.models." if "mean_first" in names else NAMESPACE) + "Pooling"
 
 
-def _read_dense(folder: Path) -> Dense:
+def read_dense(folder: Path) -> Dense:
+    """The layer in a module's folder."""
     config = read_json(folder / "config.json")
     if config.get("module_input_name", "sentence_embedding") != "sentence_embedding":
         raise ModelError(f"{folder} is a Dense over token embeddings, which no bi-encoder has")
@@ -158,11 +168,12 @@ def _read_dense(folder: Path) -> Dense:
     if config.get("use_residual"):
         residual = nn.Identity() if incoming == outgoing else nn.Linear(incoming, outgoing, bias=False)
     dense = Dense(linear, _activation(config, folder), residual=residual)
-    _load_weights(dense, folder)
+    read_weights(dense, folder / "model.safetensors")
     return dense
 
 
-def _write_dense(dense: Dense, folder: Path) -> None:
+def write_dense(dense: Dense, folder: Path, *, output: str | None = None) -> None:
+    """Fill a folder; ``output`` names what comes out, where that is no vector of a text."""
     activation = type(dense.activation)
     config: dict[str, Any] = {
         "in_features": dense.linear.in_features,
@@ -172,9 +183,10 @@ def _write_dense(dense: Dense, folder: Path) -> None:
     }
     if dense.residual is not None:
         config["use_residual"] = True
+    if output is not None:
+        config |= {"module_input_name": "sentence_embedding", "module_output_name": output}
     write_json(folder / "config.json", config)
-    weights = {name: weight.detach().cpu().contiguous() for name, weight in dense.state_dict().items()}
-    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    write_weights(dense, folder / "model.safetensors")
 
 
 def _activation(config: dict[str, Any], folder: Path) -> nn.Module:
@@ -183,17 +195,3 @@ def _activation(config: dict[str, Any], folder: Path) -> nn.Module:
     if not path.startswith("torch.nn.") or name not in ACTIVATIONS:
         raise ModelError(f"{folder} uses the activation {path}; tercet knows {', '.join(ACTIVATIONS)}")
     return ACTIVATIONS[name]()
-
-
-def _load_weights(dense: Dense, folder: Path) -> None:
-    file = folder / "model.safetensors"
-    if not file.is_file():
-        raise ModelError(
-            f"{folder} has no model.safetensors: pickled weights are not read, save it as safetensors"
-        )
-    try:
-        weights = {name: weight.to(torch.float32) for name, weight in load_file(file).items()}
-        dense.load_state_dict(weights)
-    except Exception as error:  # safetensors and torch each raise kinds of their own
-        raise ModelError(f"{file} does not fit its config.json: {error}") from error
-    check_finite(dense, folder)

@@ -1,0 +1,156 @@
+"""The cross-encoder: one transformer reads context and candidate together."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
+from itertools import product
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tercet.config import CrossConfig, Precision
+from tercet.errors import InputError
+from tercet.inputs import check_pairs
+from tercet.models.cross_folder import CrossParts, read_backbone, read_cross, write_cross
+from tercet.models.encoder import Encoder
+from tercet.models.head import activate
+from tercet.models.neural import NeuralScorer, distinct
+from tercet.models.pairs import PairIds, PairTokenizer
+from tercet.models.sources import find_folder
+from tercet.records import Context, Counts, Floats, Scores
+from tercet.runtime.batches import batches_by_tokens, windows
+from tercet.runtime.memory import release_free_memory
+from tercet.runtime.precision import pick_device
+
+
+class Read(NamedTuple):
+    """What came out for pairs: values ``[N, k]``, and tokens of each text that were not read, ``[N]``."""
+
+    values: Floats
+    context_cuts: Counts
+    candidate_cuts: Counts
+
+
+class CrossEncoder(NeuralScorer):
+    """The most accurate scorer and the slowest: nothing can be kept from one pair to the next."""
+
+    kind = "cross"
+
+    def __init__(self, parts: CrossParts, *, precision: Precision = "fp32") -> None:
+        super().__init__(parts.tokenizer, turn_separator=parts.config.turn_separator, precision=precision)
+        self.config = parts.config
+        self.encoder = parts.encoder
+        self.head = parts.head
+        self.pair_tokenizer = PairTokenizer(parts.tokenizer, floor=parts.config.context_floor)
+        self._uses_segments = self.pair_tokenizer.has_segments and parts.encoder.segments > 1
+        self._finish(parts.encoder)  # the head stays in float32
+
+    @classmethod
+    def from_backbone(
+        cls,
+        backbone: str | PathLike[str],
+        *,
+        config: CrossConfig | None = None,
+        max_tokens: int | None = None,
+        seed: int = 0,
+        precision: Precision = "fp32",
+        device: str | None = None,
+    ) -> Self:
+        """An untrained cross-encoder over any Hugging Face encoder."""
+        parts = read_backbone(
+            find_folder(backbone), config=config or CrossConfig(), max_tokens=max_tokens, seed=seed
+        )
+        return cls(parts, precision=precision).to(pick_device(device))
+
+    def forward(self, pairs: Sequence[PairIds]) -> Tensor:
+        """``[B, k]``: the outputs for each pair, before any activation, with gradients if wanted."""
+        segments = [pair.segments for pair in pairs] if self._uses_segments else None
+        outputs: Tensor = self.head(self.encoder([pair.ids for pair in pairs], segments))
+        return outputs
+
+    def classify(self, contexts: Iterable[Context], candidates: Iterable[str]) -> Floats:
+        """``[B, k]``: the value of each class for each context and the candidate at its position."""
+        return self._read_pairs(*check_pairs(contexts, candidates)).values
+
+    def _scores(self, contexts: Sequence[Context], candidates: Sequence[str]) -> Scores:
+        shape = len(contexts), len(candidates)
+        read = self._read_all(product(self._ids(contexts), self._ids(candidates)))
+        return Scores(
+            values=self._score_of(read.values).reshape(shape),
+            context_cuts=read.context_cuts.reshape(shape),
+            candidate_cuts=read.candidate_cuts.reshape(shape),
+        )
+
+    def _pair_scores(self, contexts: Sequence[Context], candidates: Sequence[str]) -> Floats:
+        return self._score_of(self._read_pairs(contexts, candidates).values)
+
+    def _read_pairs(self, contexts: Sequence[Context], candidates: Sequence[str]) -> Read:
+        return self._read_all(zip(self._ids(contexts), self._ids(candidates), strict=True))
+
+    def _score_of(self, values: Floats) -> Floats:
+        """``[N]``: the one value of each pair that it is ranked by."""
+        place = self.config.score_class if self.config.outputs > 1 else 0
+        if place is None:
+            names = ", ".join(self.config.labels) or "without names"
+            raise InputError(
+                f"this model gives {self.config.outputs} classes ({names}) and no score: use classify(...), "
+                "or say which class is the score with score_class in its config"
+            )
+        return values[:, place]
+
+    def _ids(self, texts: Sequence[Context]) -> list[list[int]]:
+        """The tokens of each text; one that comes again is not tokenised again."""
+        different, which = distinct(texts)
+        ids = self.pair_tokenizer.ids([passage.text for passage in self._passages(different)])
+        return [ids[place] for place in which]
+
+    def _read_all(self, pairs: Iterable[tuple[list[int], list[int]]]) -> Read:
+        parts = list(self._stream(pairs))
+        return Read(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+    def _stream(self, pairs: Iterable[tuple[list[int], list[int]]]) -> Iterator[Read]:
+        """Read a window of pairs at a time, in order."""
+        for window in windows(pairs, self.batching, characters_of=lambda pair: len(pair[0]) + len(pair[1])):
+            joined = [self.pair_tokenizer.pair(context, candidate) for context, candidate in window]
+            cuts = np.array([(pair.context_cut, pair.candidate_cut) for pair in joined], dtype=np.int64)
+            self._warn_once(cuts.sum(axis=1), "pairs", "rankings count")
+            yield Read(self._forward(joined), cuts[:, 0], cuts[:, 1])
+            release_free_memory()
+
+    @torch.inference_mode()
+    def _forward(self, pairs: Sequence[PairIds]) -> Floats:
+        self._check_evaluating()
+        parts: list[Tensor] = []
+        order: list[int] = []
+        for batch in batches_by_tokens([len(pair.ids) for pair in pairs], self._token_budget()):
+            outputs = self([pairs[position] for position in batch])
+            parts.append(activate(outputs, self.config.activation).cpu())
+            order += batch
+        values: Floats = torch.cat(parts).numpy()[np.argsort(order)]
+        return values
+
+    @property
+    def backbone(self) -> Encoder:
+        """The encoder that reads pairs."""
+        return self.encoder
+
+    def _description(self) -> dict[str, object]:
+        return {
+            "head": self.config.head,
+            "outputs": ", ".join(self.config.labels) or self.config.outputs,
+            "activation": self.config.activation,
+            "segments": self._uses_segments,
+        }
+
+    @classmethod
+    def _read(cls, folder: Path, precision: Precision) -> Self:
+        return cls(read_cross(folder), precision=precision)
+
+    def _write(self, folder: Path) -> dict[str, Any]:
+        return write_cross(CrossParts(self.tokenizer, self.encoder, self.head, self.config), folder)
+
+    def _facts(self) -> dict[str, Any]:
+        return {"config": asdict(self.config), "head": str(self.head.activation), **self.encoder.facts()}

@@ -1,0 +1,163 @@
+"""The poly-encoder: several codes for the context, one vector for the candidate (Humeau et al., 2020)."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from os import PathLike
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tercet.config import PolyConfig, PoolingConfig, Precision
+from tercet.inputs import check_context, check_text
+from tercet.models.code_layer import CodeTensors
+from tercet.models.dual import DualEncoder
+from tercet.models.encoder import Encoder
+from tercet.models.explain import shares
+from tercet.models.match import match
+from tercet.models.poly_folder import PolyParts, read_backbone, read_poly, write_poly
+from tercet.models.sources import find_folder
+from tercet.models.tower import Tower
+from tercet.records import CodeShare, Context, Explanation, Floats, Scores, TokenShare
+from tercet.runtime.precision import pick_device
+
+
+class PolyEncoder(DualEncoder):
+    """Each candidate attends over the context's codes; candidates can still be encoded once and kept."""
+
+    kind = "poly"
+
+    def __init__(self, parts: PolyParts, *, precision: Precision = "fp32") -> None:
+        config = parts.code_layer.config
+        super().__init__(parts.tokenizer, turn_separator=config.turn_separator, precision=precision)
+        self.config = config
+        self.context_encoder = parts.context_encoder
+        self.code_layer = parts.code_layer
+        reduction = PoolingConfig(kinds=(config.reduction,), first_tokens=config.first_tokens)
+        self.candidate_tower = Tower(parts.candidate_encoder, reduction)
+        self._finish(parts.context_encoder, parts.candidate_encoder)
+
+    @classmethod
+    def from_backbone(
+        cls,
+        backbone: str | PathLike[str],
+        *,
+        config: PolyConfig | None = None,
+        max_tokens: int | None = None,
+        seed: int = 0,
+        precision: Precision = "fp32",
+        device: str | None = None,
+    ) -> Self:
+        """An untrained poly-encoder over any Hugging Face encoder; both towers start from its weights."""
+        parts = read_backbone(
+            find_folder(backbone), config=config or PolyConfig(), max_tokens=max_tokens, seed=seed
+        )
+        return cls(parts, precision=precision).to(pick_device(device))
+
+    @property
+    def width(self) -> int:
+        """D, the length of a vector."""
+        return self.candidate_tower.width
+
+    @property
+    def most_codes(self) -> int:
+        """M, how many codes a context can have."""
+        if self.config.code_kind == "learnt":
+            return self.config.codes
+        more = 1 if self.config.code_kind == "last_and_first" else 0
+        return min(self.config.codes + more, self.tokenizer.max_tokens)
+
+    def context_codes(self, ids: Sequence[Sequence[int]]) -> CodeTensors:
+        """The codes of each context."""
+        codes: CodeTensors = self.code_layer(self.context_encoder(ids))
+        return codes
+
+    def candidate_vectors(self, ids: Sequence[Sequence[int]]) -> Tensor:
+        """``[C, D]``: the vector of each candidate."""
+        vectors: Tensor = self.candidate_tower(ids)
+        return vectors
+
+    def match_codes(self, codes: CodeTensors, candidates: Tensor) -> Tensor:
+        """``[B, C]``: each candidate attends over the codes of each context."""
+        scores = match(codes.vectors, candidates, mask=codes.mask, scale=self.code_layer.candidate_scale())
+        return scores * torch.as_tensor(self.code_layer.logit_scale(), device=scores.device)
+
+    @torch.inference_mode()
+    def explain(self, context: Context, candidate: str) -> Explanation:
+        """Which codes and which tokens of the context carried the score of the candidate.
+
+        Of a symmetric model it explains one of the two directions, the one in which the context has codes.
+        """
+        self._check_evaluating()
+        passages = self._passages([check_context(context), check_text(candidate, "candidate")])
+        left, right = ([tokens.ids] for tokens in self.tokenizer.encode(passages))
+        tokens = self.context_encoder(left)
+        vector = self.candidate_vectors(right)
+        attention = self.code_layer.attention(tokens)[0]  # [M, T]
+        of_codes, of_tokens = shares(
+            tokens.states[0].float(), attention, vector[0], scale=self.code_layer.candidate_scale()
+        )
+        factor = float(self.code_layer.logit_scale())
+        return Explanation(
+            context=passages[0].text,
+            candidate=candidate,
+            score=factor * float(of_codes.contributions.sum()),
+            codes=tuple(
+                CodeShare(position, weight, factor * part)
+                for position, (weight, part) in enumerate(zip(*(x.tolist() for x in of_codes), strict=True))
+            ),
+            tokens=tuple(
+                TokenShare(piece.text, piece.start, piece.end, weight, factor * part)
+                for piece, weight, part in zip(
+                    self.tokenizer.pieces(passages[0]), *(x.tolist() for x in of_tokens), strict=True
+                )
+            ),
+            attention=attention.cpu().numpy(),
+        )
+
+    def _scores(self, contexts: Sequence[Context], candidates: Sequence[Context]) -> Scores:
+        there = super()._scores(contexts, candidates)
+        if not self.config.symmetric:
+            return there
+        back = super()._scores(candidates, contexts)
+        mean: Floats = (there.values + back.values.T) / np.float32(2)
+        return Scores(mean, there.context_cuts, there.candidate_cuts)
+
+    def _pair_scores(self, contexts: Sequence[Context], candidates: Sequence[Context]) -> Floats:
+        there = super()._pair_scores(contexts, candidates)
+        if not self.config.symmetric:
+            return there
+        mean: Floats = (there + super()._pair_scores(candidates, contexts)) / np.float32(2)
+        return mean
+
+    @property
+    def backbone(self) -> Encoder:
+        """The encoder that reads contexts."""
+        return self.context_encoder
+
+    def _description(self) -> dict[str, object]:
+        layer = self.code_layer
+        return {
+            "codes": f"{self.config.codes} {self.config.code_kind}",
+            "candidates by": self.config.reduction,
+            "towers": self.config.towers,
+            "symmetric": self.config.symmetric,
+            "code scale": float(layer.code_scale()),
+            "candidate scale": float(layer.candidate_scale()),
+            "logit scale": float(layer.logit_scale()),
+            "scales learnt": self.config.learn_scales,
+        }
+
+    @classmethod
+    def _read(cls, folder: Path, precision: Precision) -> Self:
+        return cls(read_poly(folder), precision=precision)
+
+    def _write(self, folder: Path) -> dict[str, Any]:
+        parts = PolyParts(self.tokenizer, self.context_encoder, self.candidate_tower.encoder, self.code_layer)
+        return write_poly(parts, folder)
+
+    def _facts(self) -> dict[str, Any]:
+        encoders = [self.context_encoder.facts(), self.candidate_tower.facts()]
+        return {"config": asdict(self.config), "towers": encoders}
