@@ -40,3 +40,11 @@ def _from_samples(seed: int) -> list[str]:
     single += [turn for talk in dialogues("en") for turn in talk.turns]
     chance = random.Random(seed)
     return single + [" ".join(chance.sample(single, chance.randint(8, 20))) for _ in range(len(single) // 19)]
+
+
+def mixed_pairs(seed: int = 0, count: int = 600) -> tuple[str, list[tuple[str, str]]]:
+    """Where they come from, and contexts with candidates of all lengths, as a reranker meets them."""
+    source, texts = mixed_texts(seed)
+    chance = random.Random(seed)
+    contexts = sorted(texts, key=len)[: len(texts) // 2]  # questions and turns are short, candidates are not
+    return source, [(chance.choice(contexts), chance.choice(texts)) for _ in range(count)]

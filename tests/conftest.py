@@ -35,7 +35,9 @@ def make_tokenizer() -> PreTrainedTokenizerFast:
     )
     rust.normalizer = normalizers.NFC()
     rust.pre_tokenizer = pre_tokenizers.Whitespace()
-    rust.post_processor = TemplateProcessing(single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)])
+    rust.post_processor = TemplateProcessing(
+        single="<s> $A </s>", pair="<s> $A </s> $B:1 </s>:1", special_tokens=[("<s>", 0), ("</s>", 2)]
+    )
     rust.enable_padding(length=64)  # folders in the wild carry such settings; they must not matter
     rust.enable_truncation(8)
     return PreTrainedTokenizerFast(

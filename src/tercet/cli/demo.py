@@ -30,15 +30,19 @@ def demo() -> None:
 
 
 def _show_questions(scorer: "Scorer", console: "Console") -> None:
+    from tercet.evaluate.metrics import places
+    from tercet.models.scorer import rankings
+
     asked = questions("en")
     answers = [question.answer for question in asked]
     start = perf_counter()
     with waiting(f"ranking {len(answers)} answers for {len(asked)} questions"):
-        rankings = scorer.rank_many([question.context for question in asked], answers, k=3)
+        scores = scorer.scores([question.context for question in asked], answers)
     seconds = perf_counter() - start
+    found = rankings(scores, answers, k=3)
     for shown in SHOWN_QUESTIONS:
-        _show(asked[shown].context, rankings[shown], right=shown, console=console)
-    firsts = sum(ranking[0].position == at for at, ranking in enumerate(rankings))
+        _show(asked[shown].context, found[shown], right=shown, console=console)
+    firsts = (places(scores.values, range(len(asked))) == 1).sum()
     console.print(
         f"Of {len(asked)} questions, {firsts} found their answer first among {len(answers)}; "
         f"{len(asked) + len(answers)} texts were read in {seconds:.1f} s.\n"

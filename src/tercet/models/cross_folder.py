@@ -81,7 +81,10 @@ def read_backbone(folder: Path, *, config: CrossConfig, max_tokens: int | None, 
     else:
         encoder = read_encoder(folder)
         head = new_head(config, width=encoder.width, seed=seed)
-    return CrossParts(fitting_tokenizer(folder, encoder, max_tokens=max_tokens), encoder, head, config)
+    tokenizer = fitting_tokenizer(folder, encoder, max_tokens=max_tokens)
+    if encoder.segments > 1:
+        tokenizer.use_segments()
+    return CrossParts(tokenizer, encoder, head, config)
 
 
 def read_cross(folder: Path) -> CrossParts:

@@ -92,14 +92,14 @@ class PolyEncoder(DualEncoder):
         """
         self._check_evaluating()
         passages = self._passages([check_context(context), check_text(candidate, "candidate")])
-        left, right = ([tokens.ids] for tokens in self.tokenizer.encode(passages))
-        tokens = self.context_encoder(left)
-        vector = self.candidate_vectors(right)
+        left, right = self.tokenizer.encode(passages)
+        tokens = self.context_encoder([left.ids])
+        vector = self.candidate_vectors([right.ids])
         attention = self.code_layer.attention(tokens)[0]  # [M, T]
         of_codes, of_tokens = shares(
-            tokens.states[0].float(), attention, vector[0], scale=self.code_layer.candidate_scale()
+            tokens.states[0].float(), attention, vector[0], scale=self.code_layer.candidate_scale.value
         )
-        factor = float(self.code_layer.logit_scale())
+        factor = self.code_layer.logit_scale.value
         return Explanation(
             context=passages[0].text,
             candidate=candidate,
@@ -115,6 +115,8 @@ class PolyEncoder(DualEncoder):
                 )
             ),
             attention=attention.cpu().numpy(),
+            context_cut=left.cut,
+            candidate_cut=right.cut,
         )
 
     def _scores(self, contexts: Sequence[Context], candidates: Sequence[Context]) -> Scores:
@@ -144,9 +146,9 @@ class PolyEncoder(DualEncoder):
             "candidates by": self.config.reduction,
             "towers": self.config.towers,
             "symmetric": self.config.symmetric,
-            "code scale": float(layer.code_scale()),
-            "candidate scale": float(layer.candidate_scale()),
-            "logit scale": float(layer.logit_scale()),
+            "code scale": layer.code_scale.value,
+            "candidate scale": layer.candidate_scale.value,
+            "logit scale": layer.logit_scale.value,
             "scales learnt": self.config.learn_scales,
         }
 

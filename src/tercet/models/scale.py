@@ -15,5 +15,10 @@ class Scale(nn.Module):
         self.log = nn.Parameter(torch.tensor(math.log(value))) if learnable else None
 
     def forward(self) -> float | Tensor:
-        """The number now."""
+        """The number now, with a gradient where it is learnt."""
         return self.start if self.log is None else self.log.exp()
+
+    @property
+    def value(self) -> float:
+        """The number now."""
+        return self.start if self.log is None else float(self.log.detach().exp())

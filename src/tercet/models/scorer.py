@@ -57,14 +57,14 @@ class Scorer(ABC):
     def rank(self, context: Context, candidates: Iterable[str], k: int = 10) -> list[Ranked]:
         """The ``k`` best candidates, best first; equal scores keep their order."""
         k, texts = check_top(k), check_candidates(candidates)
-        return _rank(self._scores([check_context(context)], texts), texts, k)[0]
+        return rankings(self._scores([check_context(context)], texts), texts, k)[0]
 
     def rank_many(
         self, contexts: Iterable[Context], candidates: Iterable[str], k: int = 10
     ) -> list[list[Ranked]]:
         """A ranking for each context."""
         k, texts = check_top(k), check_candidates(candidates)
-        return _rank(self._scores(check_contexts(contexts), texts), texts, k)
+        return rankings(self._scores(check_contexts(contexts), texts), texts, k)
 
     def _calibrated(self) -> Calibration:
         if self.calibration is None:
@@ -83,7 +83,8 @@ def best(values: Floats, k: int) -> Counts:
     return among[np.argsort(-values[among], kind="stable")[:k]]
 
 
-def _rank(scores: Scores, candidates: Sequence[str], k: int) -> list[list[Ranked]]:
+def rankings(scores: Scores, candidates: Sequence[str], k: int) -> list[list[Ranked]]:
+    """The ``k`` best candidates for each context, best first."""
     context_cuts = np.broadcast_to(scores.context_cuts, scores.values.shape)
     candidate_cuts = np.broadcast_to(scores.candidate_cuts, scores.values.shape)
     return [

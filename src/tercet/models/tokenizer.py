@@ -15,6 +15,9 @@ from tercet.models.encoder import Encoder
 
 Token = TypeVar("Token")
 
+SEGMENTS = "token_type_ids"
+"""What transformers calls them."""
+
 VOCABULARIES = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model", "*.tiktoken")
 
 
@@ -109,7 +112,13 @@ class Tokenizer:
 
     def pair_template(self) -> "PairTemplate":
         """What the model's template puts around and between two texts."""
-        return _pair_template(self._rust, has_segments="token_type_ids" in self.pretrained.model_input_names)
+        return _pair_template(self._rust, has_segments=SEGMENTS in self.pretrained.model_input_names)
+
+    def use_segments(self) -> None:
+        """Have the texts of a pair told apart, here and wherever the tokenizer is loaded again."""
+        names = [name for name in self.pretrained.model_input_names if name != SEGMENTS]
+        self.pretrained.model_input_names = [*names, SEGMENTS]
+        self.pretrained.init_kwargs["model_input_names"] = self.pretrained.model_input_names  # what is saved
 
     def prompt_length(self, prompt: str) -> int:
         """How many of a text's first tokens are its prompt's, special tokens included; 0 without a prompt."""

@@ -77,7 +77,10 @@ class Tower(nn.Module):
             [type(part).__name__ for part in layer.modules()] + [getattr(layer, "width", 0)]
             for layer in self.layers
         ]
-        return {**self.encoder.facts(), "pooling": asdict(self.pooling), "layers": layers}
+        pooling = asdict(self.pooling)
+        if "mean_first" not in self.pooling.kinds:
+            del pooling["first_tokens"]  # decides nothing
+        return {**self.encoder.facts(), "pooling": pooling, "layers": layers}
 
     @property
     def width(self) -> int:

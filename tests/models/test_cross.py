@@ -1,0 +1,222 @@
+"""The cross-encoder: what it reads of a pair, and what comes out."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from tests.conftest import SENTENCES
+from torch import nn
+
+import tercet
+from tercet.models.encoder import TokenStates
+from tercet.models.head import Head, activate
+from tercet.models.pairs import PairTokenizer
+from tercet.models.tokenizer import Tokenizer
+
+FolderOf = Callable[[str], Path]
+
+BEGIN, END = 0, 2  # <s> and </s> in the tiny vocabulary
+
+
+def make(folder: Path, *, max_tokens: int | None = None, **settings: Any) -> tercet.CrossEncoder:
+    config = tercet.CrossConfig(**settings)
+    return tercet.CrossEncoder.from_backbone(folder, config=config, max_tokens=max_tokens, device="cpu")
+
+
+@pytest.fixture
+def cross(tiny_folder: FolderOf) -> tercet.CrossEncoder:
+    return make(tiny_folder("bert"))
+
+
+@pytest.fixture
+def tokenizer(cross: tercet.CrossEncoder) -> Tokenizer:
+    return cross.tokenizer
+
+
+def test_a_pair_is_one_row_of_two_segments(cross: tercet.CrossEncoder) -> None:
+    context, candidate = cross.pair_tokenizer.ids(["a dog", "the old cat"])
+    pair = cross.pair_tokenizer.pair(context, candidate)
+    assert pair.ids == [BEGIN, *context, END, *candidate, END]
+    assert pair.segments == [0, 0, 0, 0, 1, 1, 1, 1]
+
+
+def test_segments_are_read(cross: tercet.CrossEncoder) -> None:
+    pair = cross.pair_tokenizer.pair(*cross.pair_tokenizer.ids(["a dog", "the old cat"]))
+    flat = type(pair)(pair.ids, [0] * len(pair.ids), 0, 0)
+    with torch.no_grad():
+        assert abs(float(cross([pair]) - cross([flat]))) > 1e-4
+
+
+def test_the_order_of_a_pair_matters(cross: tercet.CrossEncoder) -> None:
+    assert cross.score(SENTENCES[0], [SENTENCES[1]]) != cross.score(SENTENCES[1], [SENTENCES[0]])
+
+
+def fit(tokenizer: Tokenizer, context: int, candidate: int, floor: int) -> tuple[list[int], list[int]]:
+    """What is left of contexts 100, 101, ... and candidates 500, 501, ..., and of the room of 45."""
+    pairs = PairTokenizer(tokenizer, floor=floor)
+    return pairs._fit(list(range(100, 100 + context)), list(range(500, 500 + candidate)))
+
+
+def test_a_pair_that_fits_is_not_cut(tokenizer: Tokenizer) -> None:
+    assert fit(tokenizer, 20, 25, floor=8) == (list(range(100, 120)), list(range(500, 525)))
+
+
+def test_a_long_context_gives_way_from_its_old_end_and_the_candidate_survives(tokenizer: Tokenizer) -> None:
+    context, candidate = fit(tokenizer, 100, 30, floor=8)
+    assert candidate == list(range(500, 530))
+    assert context == list(range(185, 200))  # the newest 15
+
+
+def test_a_candidate_survives_until_the_context_is_down_to_its_floor(tokenizer: Tokenizer) -> None:
+    context, candidate = fit(tokenizer, 100, 37, floor=8)
+    assert (len(context), len(candidate)) == (8, 37)
+    context, candidate = fit(tokenizer, 100, 90, floor=8)
+    assert context == list(range(192, 200))
+    assert candidate == list(range(500, 537))  # its end gave way
+
+
+def test_a_short_context_leaves_its_room_to_the_candidate(tokenizer: Tokenizer) -> None:
+    context, candidate = fit(tokenizer, 3, 90, floor=8)
+    assert (len(context), len(candidate)) == (3, 42)
+
+
+def test_a_floor_above_half_the_room_is_half_the_room(tokenizer: Tokenizer) -> None:
+    context, candidate = fit(tokenizer, 100, 90, floor=1000)
+    assert (len(context), len(candidate)) == (22, 23)
+
+
+def test_what_was_cut_is_told_for_each_pair(cross: tercet.CrossEncoder) -> None:
+    long = " ".join(["cat"] * 60)
+    with pytest.warns(tercet.TruncationWarning, match=r"2 of 2 pairs .* 48 tokens"):
+        found = cross.rank(long, ["dog", long], k=2)
+    cuts = {ranked.position: (ranked.context_cut, ranked.candidate_cut) for ranked in found}
+    assert cuts == {0: (60 - 44, 0), 1: (60 - 22, 60 - 23)}
+
+
+def test_the_newest_turn_and_the_candidate_decide_a_long_pair(cross: tercet.CrossEncoder) -> None:
+    filler = ["one two three four five six seven eight nine ten"] * 5
+    with pytest.warns(tercet.TruncationWarning):
+        ours = cross.score(["never not bread", *filler, "the dog ran"], ["old house"])
+    np.testing.assert_allclose(cross.score(["red", *filler, "the dog ran"], ["old house"]), ours, atol=1e-6)
+    assert abs(cross.score([*filler, "the dog sat"], ["old house"]) - ours) > 1e-5
+    assert abs(cross.score([*filler, "the dog ran"], ["old bread"]) - ours) > 1e-5
+
+
+def test_a_context_is_tokenised_once_per_call(
+    cross: tercet.CrossEncoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tokenised: list[str] = []
+    bare_ids = Tokenizer.bare_ids
+
+    def spy(self: Tokenizer, texts: list[str]) -> list[list[int]]:
+        tokenised.extend(texts)
+        return bare_ids(self, texts)
+
+    monkeypatch.setattr(Tokenizer, "bare_ids", spy)
+    cross.score("the cat sat", SENTENCES)
+    assert sorted(tokenised) == sorted(["the cat sat", *SENTENCES])
+    tokenised.clear()
+    cross.score_pairs(["the cat sat"] * len(SENTENCES), SENTENCES)
+    assert sorted(tokenised) == sorted(["the cat sat", *SENTENCES])
+
+
+def test_the_linear_head_worked_out_by_hand() -> None:
+    linear = nn.Linear(2, 1)
+    linear.weight.data, linear.bias.data = torch.tensor([[3.0, -1.0]]), torch.tensor([0.5])
+    states = torch.tensor([[[2.0, 4.0], [9.0, 9.0]]])  # only the first state counts
+    outputs = Head(linear)(TokenStates(states, torch.ones(1, 2, dtype=torch.bool)))
+    assert outputs.tolist() == [[3 * 2 - 1 * 4 + 0.5]]
+
+
+def test_the_dense_head_is_dense_gelu_linear_with_dropout_before_each(tiny_folder: FolderOf) -> None:
+    head = make(tiny_folder("bert"), head="dense", dropout=0.25).head
+    assert head.dense is not None
+    assert isinstance(head.activation, nn.GELU)
+    assert (head.before.p, head.after.p) == (0.25, 0.25)
+    states = torch.randn(1, 1, 16)
+    expected = head.linear(nn.functional.gelu(head.dense(states[:, 0])))
+    with torch.no_grad():
+        torch.testing.assert_close(head(TokenStates(states, torch.ones(1, 1, dtype=torch.bool))), expected)
+
+
+def test_activations() -> None:
+    outputs = torch.tensor([[0.0, 1.0]])
+    assert activate(outputs, "identity").tolist() == [[0, 1]]
+    assert activate(outputs, "sigmoid")[0, 0] == 0.5
+    assert activate(outputs, "softmax").sum().item() == pytest.approx(1)
+    torch.testing.assert_close(activate(outputs, "tanh"), outputs.tanh())
+
+
+@pytest.mark.parametrize("activation", ["sigmoid", "softmax"])
+def test_half_precision_does_not_saturate_into_ties(activation: str) -> None:
+    ladder = torch.arange(6.0, 10.0, 0.25)  # in bfloat16 a sigmoid of these is 1
+    outputs = torch.stack([ladder, torch.zeros_like(ladder)], dim=1).bfloat16()
+    scores = activate(outputs, activation)[:, 0]  # type: ignore[arg-type]
+    assert scores.dtype == torch.float32
+    assert len(scores.unique()) == len(ladder)
+
+
+def test_the_head_of_a_bf16_model_stays_in_float32(tiny_folder: FolderOf) -> None:
+    scorer = tercet.CrossEncoder.from_backbone(tiny_folder("bert"), precision="bf16", device="cpu")
+    assert all(weight.dtype == torch.float32 for weight in scorer.head.parameters())
+    many = [f"{left} {right}" for left in SENTENCES for right in SENTENCES]
+    assert len(np.unique(scorer.score("old bread", many))) == len(many)
+
+
+def test_classes_come_out_for_each_pair(tiny_folder: FolderOf) -> None:
+    scorer = make(tiny_folder("bert"), outputs=3, activation="softmax", labels=("no", "maybe", "yes"))
+    values = scorer.classify(SENTENCES, SENTENCES[::-1])
+    assert values.shape == (len(SENTENCES), 3)
+    np.testing.assert_allclose(values.sum(axis=1), 1, rtol=1e-6)
+    with pytest.raises(tercet.InputError, match=r"3 classes \(no, maybe, yes\) and no score"):
+        scorer.score("cat", ["dog"])
+
+
+def test_a_class_can_be_the_score(tiny_folder: FolderOf) -> None:
+    scorer = make(tiny_folder("bert"), outputs=3, activation="softmax", score_class=2)
+    values = scorer.classify(SENTENCES, SENTENCES[::-1])
+    np.testing.assert_array_equal(scorer.score_pairs(SENTENCES, SENTENCES[::-1]), values[:, 2])
+
+
+def test_outputs_get_gradients(cross: tercet.CrossEncoder) -> None:
+    pairs = cross.pair_tokenizer
+    cross([pairs.pair(*pairs.ids(["a dog", "the cat"]))]).sum().backward()
+    first = next(cross.encoder.parameters())
+    assert first.grad is not None
+    assert first.grad.abs().max() > 0
+
+
+def test_heads_follow_their_seed(tiny_folder: FolderOf) -> None:
+    for head in ("linear", "dense", "native"):
+        config = tercet.CrossConfig(head=head)  # type: ignore[arg-type]
+        one, same, other = (
+            tercet.CrossEncoder.from_backbone(tiny_folder("bert"), config=config, seed=seed, device="cpu")
+            for seed in (0, 0, 1)
+        )
+        assert one.fingerprint == same.fingerprint != other.fingerprint
+
+
+def test_a_model_without_room_for_two_texts_is_refused(tiny_folder: FolderOf) -> None:
+    with pytest.raises(tercet.InputError, match="room for two texts beside 3 special tokens, got 4"):
+        make(tiny_folder("bert"), max_tokens=4)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"head": "deep"}, "head must be one of linear, dense, native, got 'deep'"),
+        ({"outputs": 0}, "outputs must be at least 1, got 0"),
+        ({"activation": "relu"}, "activation must be one of identity, sigmoid, softmax, tanh"),
+        ({"activation": "softmax"}, "softmax over one output is always 1"),
+        ({"outputs": 3, "labels": ("a", "b")}, "3 outputs need as many labels, got 2"),
+        ({"outputs": 3, "score_class": 3}, "score_class must be between 0 and 2, got 3"),
+        ({"context_floor": 0}, "context_floor must be at least 1, got 0"),
+        ({"dropout": 1.0}, "dropout must be at least 0 and below 1, got 1.0"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(tercet.InputError, match=message):
+        tercet.CrossConfig(**settings)

@@ -1,0 +1,323 @@
+"""The poly-encoder of the paper, and the traps of its public implementations."""
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from tests.conftest import SENTENCES
+
+import tercet
+from tercet.config import CODE_KINDS
+from tercet.data.sample import dialogues, questions
+from tercet.models.match import attend
+
+FolderOf = Callable[[str], Path]
+
+
+def make(folder: Path | str, **settings: Any) -> tercet.PolyEncoder:
+    config = tercet.PolyConfig(**{"codes": 4} | settings)
+    return tercet.PolyEncoder.from_backbone(folder, config=config, device="cpu")
+
+
+@pytest.fixture
+def poly(tiny_folder: FolderOf) -> tercet.PolyEncoder:
+    return make(tiny_folder("bert"))
+
+
+def literal_scores(scorer: tercet.PolyEncoder, context: str, candidates: list[str]) -> np.ndarray:
+    """The paper's section 4.4 over padded batches of transformers itself, in float64."""
+    scorer = scorer.double()
+    tokenizer = scorer.tokenizer.pretrained
+    tokenizer.backend_tokenizer.no_truncation()
+    config = scorer.config
+
+    def states(encoder: Any, text: str) -> torch.Tensor:
+        inputs = tokenizer(text, return_tensors="pt", padding=False, truncation=False)
+        encoder.set_attn_implementation("sdpa")
+        return encoder(input_ids=inputs["input_ids"]).last_hidden_state[0]  # [T, D]
+
+    with torch.no_grad():
+        h = states(scorer.context_encoder.transformer, context)
+        codes = scorer.code_layer.codes
+        y = torch.softmax(config.code_scale * codes @ h.T, dim=-1) @ h  # y_ctxt: [m, D]
+        scores = []
+        for text in candidates:
+            cand = states(scorer.candidate_tower.encoder.transformer, text)[0]  # reduced by first
+            w = torch.softmax(config.candidate_scale * y @ cand, dim=0)
+            scores.append(config.logit_scale * (w @ y) @ cand)
+    return torch.stack(scores).numpy()
+
+
+@pytest.mark.parametrize("scales", [(1.0, 1.0, 1.0), (10.0, 4.0, 0.5)])
+def test_scores_equal_the_paper_over_plain_transformers(
+    scales: tuple[float, float, float], tiny_folder: FolderOf
+) -> None:
+    names = ("code_scale", "candidate_scale", "logit_scale")
+    scorer = make(tiny_folder("bert"), reduction="first", **dict(zip(names, scales, strict=True)))
+    ours = scorer.score(SENTENCES[4], SENTENCES)
+    np.testing.assert_allclose(ours, literal_scores(scorer, SENTENCES[4], SENTENCES), rtol=2e-5, atol=2e-5)
+
+
+def test_there_is_nothing_that_the_paper_has_not(poly: tercet.PolyEncoder) -> None:
+    beside = {name for name, _ in poly.named_parameters() if "transformer" not in name}
+    assert beside == {"code_layer.codes"}
+    assert poly.code_layer.codes is not None
+    assert poly.code_layer.codes.shape == (4, 16)
+
+
+@pytest.mark.parametrize("reduction", ["first", "mean", "max", "mean_first"])
+def test_poly_with_one_code_equals_bi_with_the_same_vectors(reduction: str, tiny_folder: FolderOf) -> None:
+    scorer = make(tiny_folder("bert"), codes=1, code_kind="first", reduction=reduction, logit_scale=1.0)
+    codes, vectors = scorer.encode_contexts(SENTENCES), scorer.encode_candidates(SENTENCES)
+    bi = tercet.BiEncoder.from_backbone(
+        tiny_folder("bert"), config=tercet.BiConfig(similarity="dot"), device="cpu"
+    )
+    np.testing.assert_allclose(scorer.score_many(SENTENCES, SENTENCES), bi.match(codes, vectors), rtol=1e-6)
+
+
+def test_poly_by_first_with_one_code_is_the_bi_encoder_of_the_first_states(tiny_folder: FolderOf) -> None:
+    scorer = make(tiny_folder("bert"), codes=1, code_kind="first", reduction="first")
+    bi = tercet.BiEncoder.from_backbone(
+        tiny_folder("bert"),
+        pooling=tercet.PoolingConfig(kinds=("first",)),
+        config=tercet.BiConfig(similarity="dot"),
+        device="cpu",
+    )
+    ours, theirs = (each.score_many(SENTENCES, SENTENCES) for each in (scorer, bi))
+    np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", CODE_KINDS)
+def test_padding_does_not_change_the_codes(kind: str, tiny_folder: FolderOf) -> None:
+    scorer = make(tiny_folder("bert"), code_kind=kind)
+    together = scorer.encode_contexts([SENTENCES[1], SENTENCES[4]]).take(slice(0, 1))
+    alone = scorer.encode_contexts([SENTENCES[1]])
+    np.testing.assert_array_equal(together.mask.sum(axis=1), alone.mask.sum(axis=1))
+    np.testing.assert_allclose(together.vectors[together.mask], alone.vectors[alone.mask], atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", CODE_KINDS)
+@pytest.mark.parametrize("codes", [1, 2, 5, 48])
+def test_any_number_of_codes_works(kind: str, codes: int, tiny_folder: FolderOf) -> None:
+    scorer = make(tiny_folder("bert"), code_kind=kind, codes=codes)
+    scores = scorer.score_many(["dog", SENTENCES[4]], SENTENCES)
+    assert scores.shape == (2, len(SENTENCES))
+    assert np.isfinite(scores).all()
+    assert scorer.encode_contexts([SENTENCES[4]]).vectors.shape[1] <= scorer.most_codes
+
+
+def test_the_towers_start_equal_and_share_nothing(poly: tercet.PolyEncoder) -> None:
+    left = dict(poly.context_encoder.named_parameters())
+    right = dict(poly.candidate_tower.encoder.named_parameters())
+    assert all(torch.equal(left[name], right[name]) for name in left)
+    assert {id(weight) for weight in left.values()}.isdisjoint(id(weight) for weight in right.values())
+
+
+def test_one_tower_is_shared_on_request(tiny_folder: FolderOf) -> None:
+    scorer = make(tiny_folder("bert"), towers=1)
+    assert scorer.context_encoder is scorer.candidate_tower.encoder
+
+
+def test_the_towers_part_in_training(poly: tercet.PolyEncoder) -> None:
+    before = poly.encode_candidates(SENTENCES)
+    ids = [token.ids for token in poly._tokenise(SENTENCES, "context")]
+    scores = poly.match_codes(poly.context_codes(ids), torch.from_numpy(before))
+    scores.diagonal().sum().backward()
+    with torch.no_grad():
+        for weight in poly.parameters():
+            if weight.grad is not None:
+                weight -= 0.01 * weight.grad
+    np.testing.assert_array_equal(poly.encode_candidates(SENTENCES), before)
+    left = dict(poly.context_encoder.named_parameters())
+    right = dict(poly.candidate_tower.encoder.named_parameters())
+    assert any(not torch.equal(left[name], right[name]) for name in left)
+
+
+def test_codes_and_scales_get_gradients(tiny_folder: FolderOf) -> None:
+    scorer = make(tiny_folder("bert"), learn_scales=True, code_scale=1.0, candidate_scale=0.1)
+    ids = [token.ids for token in scorer._tokenise(SENTENCES, "context")]
+    scores = scorer.match_codes(scorer.context_codes(ids), scorer.candidate_vectors(ids))
+    scores.log_softmax(dim=1).diagonal().sum().backward()
+    for name, weight in scorer.code_layer.named_parameters():
+        assert weight.grad is not None, name
+        assert weight.grad.abs().max() > 0, name
+
+
+def test_a_saved_poly_encoder_keeps_trained_codes_and_scales(tiny_folder: FolderOf, tmp_path: Path) -> None:
+    scorer = make(tiny_folder("bert"), learn_scales=True)
+    with torch.no_grad():
+        for weight in scorer.parameters():
+            weight += 0.01 * torch.randn_like(weight)
+    again = tercet.PolyEncoder.load(scorer.save(tmp_path / "poly"), device="cpu")
+    saved = scorer.state_dict()
+    assert again.state_dict().keys() == saved.keys()
+    assert all(torch.equal(weight, saved[name]) for name, weight in again.state_dict().items())
+    assert again.code_layer.code_scale.value != 10.0
+
+
+def test_learnt_scales_stay_positive(tiny_folder: FolderOf) -> None:
+    scorer = make(tiny_folder("bert"), learn_scales=True)
+    for scale in (scorer.code_layer.code_scale, scorer.code_layer.logit_scale):
+        assert scale.log is not None
+        scale.log.data -= 50
+        assert scale.value > 0
+
+
+def test_symmetric_scores_are_exactly_symmetric(tiny_folder: FolderOf) -> None:
+    scorer = make(tiny_folder("bert"), symmetric=True, towers=1)
+    table = scorer.score_many(SENTENCES, SENTENCES)
+    np.testing.assert_array_equal(table, table.T)
+    pairs = scorer.score_pairs(SENTENCES, SENTENCES[::-1])
+    np.testing.assert_array_equal(pairs, scorer.score_pairs(SENTENCES[::-1], SENTENCES))
+    assert scorer.score("dog", [SENTENCES[4]]) == scorer.score(SENTENCES[4], ["dog"])
+
+
+def test_symmetric_scores_are_the_mean_of_both_directions(tiny_folder: FolderOf) -> None:
+    both = make(tiny_folder("bert"), symmetric=True, towers=1).score_many(SENTENCES, SENTENCES)
+    one = make(tiny_folder("bert"), towers=1).score_many(SENTENCES, SENTENCES)
+    np.testing.assert_allclose(both, (one + one.T) / 2, rtol=1e-6)
+    assert np.abs(one - one.T).max() > 1e-2
+
+
+def test_a_symmetric_model_needs_one_tower() -> None:
+    with pytest.raises(tercet.InputError, match="needs towers=1"):
+        tercet.PolyConfig(symmetric=True)
+
+
+def test_a_long_dialogue_keeps_its_newest_turn(poly: tercet.PolyEncoder) -> None:
+    newest = ["one two three four five six seven eight nine ten"] * 5 + ["the old dog ran"]
+    with pytest.warns(tercet.TruncationWarning):
+        ours, other_start, other_end = poly.encode_contexts(
+            [["never not bread", *newest], ["red river", *newest], [*newest[:-1], "the old dog sat"]]
+        ).vectors
+    np.testing.assert_allclose(ours, other_start, atol=1e-5)
+    assert np.abs(ours - other_end).max() > 1e-3
+
+
+def test_scoring_builds_no_vector_for_each_candidate(poly: tercet.PolyEncoder) -> None:
+    """Peak memory of many contexts against many candidates is far below B x C x D."""
+    contexts, candidates, width = 8, 20_000, 16
+    codes = tercet.Codes(
+        np.random.default_rng(0).normal(size=(contexts, 4, width)).astype(np.float32),
+        np.ones((contexts, 4), dtype=np.bool_),
+    )
+    vectors = np.random.default_rng(1).normal(size=(candidates, width)).astype(np.float32)
+    sizes: list[int] = []
+
+    class Watch(torch.utils._python_dispatch.TorchDispatchMode):
+        def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            made = function(*args, **kwargs or {})
+            sizes.extend(x.untyped_storage().nbytes() for x in [made] if isinstance(x, torch.Tensor))
+            return made
+
+    with Watch():
+        poly.match(codes, vectors)
+    biggest_allowed = max(vectors.nbytes, 4 * contexts * candidates)  # an argument, or the result
+    assert max(sizes) <= biggest_allowed < 4 * contexts * candidates * width / 4
+
+
+def test_many_contexts_are_encoded_a_group_at_a_time(
+    poly: tercet.PolyEncoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = poly.score_many(SENTENCES, SENTENCES), poly.score_pairs(SENTENCES, SENTENCES[::-1])
+    monkeypatch.setattr("tercet.models.dual.CODES_IN_MEMORY", 3 * 4 * 16)  # three contexts
+    np.testing.assert_allclose(poly.score_many(SENTENCES, SENTENCES), expected[0], atol=1e-5)
+    np.testing.assert_allclose(poly.score_pairs(SENTENCES, SENTENCES[::-1]), expected[1], atol=1e-5)
+
+
+def test_codes_of_several_vectors_are_not_written_as_one(poly: tercet.PolyEncoder, tmp_path: Path) -> None:
+    with pytest.raises(tercet.InputError, match="up to 4 vectors"):
+        poly.encode(SENTENCES, tmp_path / "codes.npy", side="context")
+    assert poly.encode(SENTENCES, tmp_path / "vectors.npy").count == len(SENTENCES)
+
+
+def entropy(weights: torch.Tensor) -> torch.Tensor:
+    return -(weights * (weights + 1e-30).log()).sum(dim=-1)
+
+
+def attention_entropies(scorer: tercet.PolyEncoder) -> tuple[float, float]:
+    """Of the codes over the tokens and of the candidates over the codes; 1 is flat, 0 sees one thing only."""
+    contexts = [talk.turns[:-1] for talk in dialogues("en")]
+    ids = [token.ids for token in scorer._tokenise(contexts, "context")]
+    with torch.no_grad():
+        tokens = scorer.context_encoder(ids)
+        over_tokens = scorer.code_layer.attention(tokens)  # [B, M, T]
+        codes = scorer.code_layer(tokens)
+        vectors = torch.from_numpy(scorer.encode_candidates([q.answer for q in questions("en")]))
+        over_codes = attend(codes.vectors, vectors, codes.mask, scorer.code_layer.candidate_scale()).weights
+    most = tokens.mask.sum(dim=1).float().log().unsqueeze(1)
+    return (
+        float((entropy(over_tokens) / most).mean()),
+        float(entropy(over_codes).mean() / math.log(scorer.config.codes)),
+    )
+
+
+def test_the_default_scales_do_not_collapse_on_minilm() -> None:
+    over_tokens, over_codes = attention_entropies(make("bi", codes=64))
+    assert 0.1 < over_tokens < 0.6
+    assert 0.1 < over_codes < 0.6
+
+
+def test_without_scales_every_code_becomes_the_mean_on_minilm() -> None:
+    over_tokens, over_codes = attention_entropies(make("bi", codes=64, code_scale=1.0, candidate_scale=1.0))
+    assert over_tokens > 0.95
+    assert over_codes > 0.95
+
+
+@pytest.mark.parametrize("kind", CODE_KINDS)
+@pytest.mark.parametrize("codes", [1, 4])
+def test_an_explanation_adds_up_to_the_score(kind: str, codes: int, tiny_folder: FolderOf) -> None:
+    scorer = make(tiny_folder("bert"), code_kind=kind, codes=codes, logit_scale=0.5)
+    context = ["a dog ran", "the cat sat on the mat"]
+    found = scorer.explain(context, SENTENCES[2])
+    score = scorer.score(context, [SENTENCES[2]])[0]
+    assert found.score == pytest.approx(score, rel=1e-5)
+    assert sum(code.contribution for code in found.codes) == pytest.approx(score, rel=1e-5)
+    assert sum(token.contribution for token in found.tokens) == pytest.approx(score, rel=1e-5)
+    assert sum(code.weight for code in found.codes) == pytest.approx(1, rel=1e-5)
+    assert sum(token.weight for token in found.tokens) == pytest.approx(1, rel=1e-5)
+    assert found.attention.shape == (len(found.codes), len(found.tokens))
+
+
+def test_an_explanation_names_the_words_of_the_context(tiny_folder: FolderOf) -> None:
+    found = make(tiny_folder("bert")).explain(["a dog ran", "the cat"], "bread")
+    assert found.context == "a dog ran\nthe cat"
+    assert [token.text for token in found.tokens] == ["<s>", "a", "dog", "ran", "the", "cat", "</s>"]
+    assert [found.context[token.start : token.end] for token in found.tokens[1:-1]] == [
+        token.text for token in found.tokens[1:-1]
+    ]
+
+
+def test_an_explanation_of_a_long_dialogue_covers_what_was_read(poly: tercet.PolyEncoder) -> None:
+    found = poly.explain(["red river"] * 40 + ["old dog"], "bread")
+    assert len(found.tokens) == poly.tokenizer.max_tokens
+    assert (found.context_cut, found.candidate_cut) == (82 - 46, 0)
+    assert [token.text for token in found.tokens[-3:]] == ["old", "dog", "</s>"]
+
+
+def test_the_first_code_explains_itself(tiny_folder: FolderOf) -> None:
+    found = make(tiny_folder("bert"), codes=1, code_kind="last").explain("a dog ran", "bread")
+    assert [token.weight for token in found.tokens] == [0, 0, 0, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"codes": 0}, "codes must be at least 1, got 0"),
+        ({"codes": 2.5}, "codes must be a whole number, got float 2.5"),
+        ({"code_kind": "middle"}, "code_kind must be one of learnt, first, last, last_and_first"),
+        ({"reduction": "last"}, "reduction must be one of first, mean, max, mean_first"),
+        ({"code_scale": 0}, "code_scale must be a number above 0, got int 0"),
+        ({"logit_scale": float("nan")}, "logit_scale must be a number above 0"),
+        ({"candidate_scale": "4"}, "candidate_scale must be a number above 0, got str '4'"),
+        ({"towers": 3}, "towers must be 1 or 2, got 3"),
+        ({"turn_separator": 1}, "turn_separator must be a string"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(tercet.InputError, match=message):
+        tercet.PolyConfig(**settings)
