@@ -53,7 +53,7 @@ def main() -> None:
         f"{len(pairs)} pairs from {source}: median {statistics.median(lengths):.0f} tokens, "
         f"mean {statistics.mean(lengths):.0f}, longest {max(lengths)}; {options.rounds} rounds, interleaved\n"
     )
-    print(f"| cross-encoder | pairs/s | against {PEER} (spread) | largest difference of scores (spread of scores) |")
+    print(f"| cross-encoder | pairs/s | against {PEER} (spread) | largest difference (spread of scores) |")
     print("|---|---:|---:|---:|")
     for name, taken in seconds.items():
         ratios = [base / own for base, own in zip(seconds[PEER], taken, strict=True)]

@@ -125,8 +125,8 @@ class Explanation:
     """Where a poly-encoder's score comes from.
 
     The contributions of the codes add up to the score, and so do those of the tokens; the weights of each add
-    up to 1. ``attention`` is ``[M, T]``: how much each code took of each token. The cuts count the tokens that
-    the model had no room for.
+    up to 1. ``attention`` is ``[M, T]``: how much each code took of each token. The cuts count the tokens
+    that the model had no room for.
     """
 
     context: str

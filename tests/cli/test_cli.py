@@ -34,7 +34,7 @@ def assert_fails(result: Result, message: str) -> None:
 
 def test_help_names_every_command() -> None:
     shown = tercet("--help").stdout
-    assert all(command in shown for command in ("rank", "score", "encode", "info", "demo"))
+    assert all(command in shown for command in ("rank", "score", "explain", "encode", "new", "info", "demo"))
 
 
 def test_the_version_is_shown() -> None:

@@ -138,11 +138,6 @@ def test_a_list_of_modules_that_is_none_is_refused(saved: Path, content: str) ->
     assert_refused(saved, str(saved))
 
 
-def test_another_kind_of_model_is_refused(saved: Path) -> None:
-    change(saved / "tercet.json", kind="cross")
-    assert_refused(saved, "'cross', not a bi-encoder")
-
-
 def test_towers_that_cut_text_differently_are_refused(tiny_folder: FolderOf, tmp_path: Path) -> None:
     config = tercet.BiConfig(towers=2)
     folder = tercet.BiEncoder.from_backbone(tiny_folder("bert"), config=config).save(tmp_path / "two")

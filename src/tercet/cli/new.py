@@ -71,16 +71,17 @@ def bi(
 
     Example: tercet new bi my-bi --backbone bert-base-uncased
     """
-    from tercet.models.bi import BiEncoder
-
     config = BiConfig(towers=towers, similarity=cast("Similarity", similarity))
     kinds = PoolingConfig(kinds=(cast("PoolingKind", pooling),))
-    _make(
-        out,
-        lambda: BiEncoder.from_backbone(
+
+    def build() -> "NeuralScorer":
+        from tercet.models.bi import BiEncoder
+
+        return BiEncoder.from_backbone(
             backbone, config=config, pooling=kinds, max_tokens=max_tokens, device="cpu"
-        ),
-    )
+        )
+
+    _make(out, build)
 
 
 @new.command()
@@ -120,8 +121,6 @@ def poly(
 
     Example: tercet new poly my-poly --codes 64
     """
-    from tercet.models.poly import PolyEncoder
-
     config = PolyConfig(
         codes=codes,
         code_kind=cast("CodeKind", code_kind),
@@ -134,12 +133,15 @@ def poly(
         logit_scale=logit_scale,
         learn_scales=learn_scales,
     )
-    _make(
-        out,
-        lambda: PolyEncoder.from_backbone(
+
+    def build() -> "NeuralScorer":
+        from tercet.models.poly import PolyEncoder
+
+        return PolyEncoder.from_backbone(
             backbone, config=config, max_tokens=max_tokens, seed=seed, device="cpu"
-        ),
-    )
+        )
+
+    _make(out, build)
 
 
 @new.command()
@@ -166,8 +168,6 @@ def cross(
 
     Example: tercet new cross my-cross --head dense
     """
-    from tercet.models.cross import CrossEncoder
-
     config = CrossConfig(
         head=cast("HeadKind", head),
         outputs=outputs,
@@ -175,16 +175,19 @@ def cross(
         labels=tuple(label or ()),
         score_class=score_class,
     )
-    _make(
-        out,
-        lambda: CrossEncoder.from_backbone(
+
+    def build() -> "NeuralScorer":
+        from tercet.models.cross import CrossEncoder
+
+        return CrossEncoder.from_backbone(
             backbone, config=config, max_tokens=max_tokens, seed=seed, device="cpu"
-        ),
-    )
+        )
+
+    _make(out, build)
 
 
 def _make(out: Path, build: "Callable[[], NeuralScorer]") -> None:
-    check_free(out)  # before a backbone is read
+    check_free(out)
     with waiting(f"making {out}"):
         scorer = build()
         scorer.save(out)

@@ -45,17 +45,19 @@ def read_bi(folder: Path) -> BiParts:
 
 
 def _read_bi(folder: Path) -> BiParts:
+    manifest = read_manifest(folder, "bi")
     if not (folder / "modules.json").is_file():
         return read_backbone(folder, pooling=PoolingConfig(), config=BiConfig(), max_tokens=None)
     modules = _modules(folder)
-    settings = _settings(folder)
+    settings = _settings(folder) | (manifest or {})
+    strict = manifest is not None
     routes = _routes(modules[0].folder) if modules[0].kind == "Router" else None
     if routes is None:
-        tower, tokenizer = _read_route(modules)
+        tower, tokenizer = _read_route(modules, strict=strict)
         other = tower
     else:
-        tower, tokenizer = _read_route([*routes["context"], *modules[1:]])
-        other, second = _read_route([*routes["candidate"], *modules[1:]])
+        tower, tokenizer = _read_route([*routes["context"], *modules[1:]], strict=strict)
+        other, second = _read_route([*routes["candidate"], *modules[1:]], strict=strict)
         if tokenizer.identity != second.identity:
             raise ModelError(
                 f"the two towers of {folder} cut text into tokens differently: tercet needs one way"
@@ -108,7 +110,7 @@ def _routes(folder: Path) -> dict[str, list[Module]]:
     }
 
 
-def _read_route(modules: Sequence[Module]) -> tuple[Tower, Tokenizer]:
+def _read_route(modules: Sequence[Module], *, strict: bool) -> tuple[Tower, Tokenizer]:
     folder = modules[0].folder
     if modules[0].kind != "Transformer":
         raise ModelError(f"{folder} is a {modules[0].kind}, where a bi-encoder has a Transformer")
@@ -119,7 +121,7 @@ def _read_route(modules: Sequence[Module]) -> tuple[Tower, Tokenizer]:
         raise ModelError(
             f"{file} sets {', '.join(unread) or 'transformer_task'}, which no bi-encoder of tercet has"
         )
-    encoder = read_encoder(folder)
+    encoder = read_encoder(folder, strict=strict)
     tokenizer = fitting_tokenizer(
         folder,
         encoder,
@@ -131,8 +133,7 @@ def _read_route(modules: Sequence[Module]) -> tuple[Tower, Tokenizer]:
 
 def _settings(folder: Path) -> dict[str, Any]:
     theirs = folder / "config_sentence_transformers.json"
-    settings = read_json(theirs) if theirs.is_file() else {}
-    return settings | (read_manifest(folder, "bi") or {})
+    return read_json(theirs) if theirs.is_file() else {}
 
 
 def _config(settings: dict[str, Any], folder: Path, *, towers: int) -> BiConfig:

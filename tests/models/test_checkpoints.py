@@ -1,0 +1,277 @@
+"""Folders of poly- and cross-encoders that are foreign, newer, broken or changed."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from tests.conftest import SENTENCES
+
+import tercet
+
+FolderOf = Callable[[str], Path]
+HEADS = ("linear", "dense", "native")
+
+
+@pytest.fixture
+def poly(tiny_folder: FolderOf, tmp_path: Path) -> Path:
+    """A poly-encoder's folder, to be broken."""
+    config = tercet.PolyConfig(codes=4, learn_scales=True)
+    return tercet.PolyEncoder.from_backbone(tiny_folder("bert"), config=config, device="cpu").save(
+        tmp_path / "poly"
+    )
+
+
+def make_cross(folder: Path, head: str) -> tercet.CrossEncoder:
+    config = tercet.CrossConfig(head=head, outputs=2, score_class=1)  # type: ignore[arg-type]
+    return tercet.CrossEncoder.from_backbone(folder, config=config, device="cpu")
+
+
+@pytest.fixture(params=HEADS)
+def cross(request: pytest.FixtureRequest, tiny_folder: FolderOf, tmp_path: Path) -> Path:
+    """A cross-encoder's folder, to be broken."""
+    return make_cross(tiny_folder("bert"), request.param).save(tmp_path / "cross")
+
+
+def change(file: Path, **settings: object) -> None:
+    file.write_text(json.dumps(json.loads(file.read_text()) | settings))
+
+
+def change_config(folder: Path, **settings: object) -> None:
+    change(
+        folder / "tercet.json", config=json.loads((folder / "tercet.json").read_text())["config"] | settings
+    )
+
+
+def change_weights(file: Path, **weights: torch.Tensor | None) -> None:
+    changed = load_file(file) | {name.replace("__", "."): weight for name, weight in weights.items()}
+    save_file({k: v for k, v in changed.items() if v is not None}, file, metadata={"format": "pt"})
+
+
+def assert_refused(folder: Path, *words: str) -> None:
+    with pytest.raises(tercet.ModelError) as caught:
+        tercet.load(folder, device="cpu")
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_a_newer_version_is_refused(poly: Path, cross: Path) -> None:
+    for folder in (poly, cross):
+        change(folder / "tercet.json", format_version=2)
+        assert_refused(folder, "format version 2", "knows up to 1", "install a newer tercet")
+
+
+def test_an_unknown_kind_is_refused(poly: Path) -> None:
+    change(poly / "tercet.json", kind="late")
+    assert_refused(poly, "kind 'late'", "bi, poly, cross")
+
+
+def test_a_model_of_another_kind_is_refused(
+    poly: Path, cross: Path, tiny: tercet.BiEncoder, tmp_path: Path
+) -> None:
+    folders = {"bi": tiny.save(tmp_path / "bi"), "poly": poly, "cross": cross}
+    classes = {"bi": tercet.BiEncoder, "poly": tercet.PolyEncoder, "cross": tercet.CrossEncoder}
+    for kind, folder in folders.items():
+        assert tercet.load(folder, device="cpu").kind == kind
+        for other in classes.keys() - {kind}:
+            with pytest.raises(tercet.ModelError, match=f"kind '{kind}', not '{other}'"):
+                classes[other].load(folder, device="cpu")
+
+
+def test_a_bare_encoder_is_no_poly_and_no_cross_encoder(tiny_folder: FolderOf) -> None:
+    with pytest.raises(tercet.ModelError, match="tercet new poly OUT --backbone"):
+        tercet.PolyEncoder.load(tiny_folder("bert"), device="cpu")
+    with pytest.raises(tercet.ModelError, match=r"holds a BertModel.*tercet new cross OUT --backbone"):
+        tercet.CrossEncoder.load(tiny_folder("bert"), device="cpu")
+
+
+@pytest.mark.parametrize("name", ["codes", "candidate_scale.log"])
+def test_a_missing_tensor_of_the_poly_encoder_is_named(poly: Path, name: str) -> None:
+    change_weights(poly / "poly.safetensors", **{name: None})
+    assert_refused(poly, "lacks weights", name)
+
+
+def test_an_extra_tensor_of_the_poly_encoder_is_named(poly: Path) -> None:
+    change_weights(poly / "poly.safetensors", projection=torch.zeros(2))
+    assert_refused(poly, "no place for", "projection")
+
+
+@pytest.mark.parametrize("tower", ["context", "candidate"])
+def test_the_tensors_of_both_towers_are_checked(poly: Path, tower: str) -> None:
+    file = poly / tower / "model.safetensors"
+    change_weights(file, extra=torch.zeros(2))
+    assert_refused(poly, "no place for", "extra", tower)
+    change_weights(file, extra=None, **{"encoder.layer.0.output.dense.weight": None})
+    assert_refused(poly, "lacks weights", "encoder.layer.0.output.dense.weight")
+
+
+def test_codes_of_another_shape_are_named(poly: Path) -> None:
+    change_weights(poly / "poly.safetensors", codes=torch.zeros(5, 16))
+    assert_refused(poly, "codes", "[5, 16]", "[4, 16]")
+
+
+def test_codes_that_are_not_numbers_are_refused(poly: Path) -> None:
+    change_weights(poly / "poly.safetensors", codes=torch.full((4, 16), torch.nan))
+    assert_refused(poly, "NaN or infinite", "codes")
+
+
+def test_towers_of_another_architecture_are_refused(poly: Path) -> None:
+    change(poly / "context" / "config.json", model_type="electra", embedding_size=16)
+    assert_refused(poly, "no place for", "pooler.dense.weight", "another architecture", "context")
+    change(
+        poly / "context" / "config.json",
+        model_type="distilbert",
+        dim=16,
+        n_layers=2,
+        n_heads=2,
+        hidden_dim=32,
+    )
+    assert_refused(poly, "lacks weights", "context")
+
+
+@pytest.mark.parametrize("file", ["poly.safetensors", "context/model.safetensors", "tercet.json"])
+def test_a_half_copied_poly_encoder_is_refused(poly: Path, file: str) -> None:
+    (poly / file).unlink()
+    with pytest.raises(tercet.ModelError):
+        tercet.load(poly, device="cpu")
+
+
+@pytest.mark.parametrize(
+    "settings", [{"codes": "many"}, {"unknown": 1}, {"code_kind": "middle"}, {"code_scale": -1}]
+)
+def test_a_setting_of_the_poly_encoder_that_cannot_be_is_refused(
+    poly: Path, settings: dict[str, Any]
+) -> None:
+    change_config(poly, **settings)
+    assert_refused(poly, "missing or of the wrong kind", str(poly))
+
+
+@pytest.mark.parametrize("settings", [{"outputs": 3}, {"head": "deep"}, {"unknown": 1}, {"labels": 4}])
+def test_a_setting_of_the_cross_encoder_that_cannot_be_is_refused(
+    cross: Path, settings: dict[str, Any]
+) -> None:
+    change_config(cross, **settings)
+    assert_refused(cross, str(cross))
+
+
+def head_file(folder: Path) -> tuple[Path, str]:
+    """Where a head's last layer lies, and what it is called there."""
+    modules = sorted(folder.glob("*_Dense"))
+    return (
+        (modules[-1] / "model.safetensors", "linear.bias")
+        if modules
+        else (
+            folder / "model.safetensors",
+            "classifier.bias",
+        )
+    )
+
+
+def test_a_missing_tensor_of_the_head_is_named(cross: Path) -> None:
+    file, name = head_file(cross)
+    change_weights(file, **{name: None})
+    assert_refused(cross, "lacks weights", name)
+
+
+def test_an_extra_tensor_of_the_cross_encoder_is_named(cross: Path) -> None:
+    for file in {head_file(cross)[0], cross / "model.safetensors"}:
+        change_weights(file, extra=torch.zeros(2))
+        assert_refused(cross, "no place for", "extra")
+        change_weights(file, extra=None)
+
+
+def test_a_foreign_classifier_may_carry_more_than_is_read(tiny_folder: FolderOf, tmp_path: Path) -> None:
+    folder = make_cross(tiny_folder("bert"), "native").save(tmp_path / "cross")
+    for name in ("tercet.json", "modules.json"):
+        (folder / name).unlink()
+    change_weights(folder / "model.safetensors", extra=torch.zeros(2))
+    assert tercet.load(folder, device="cpu").kind == "cross"
+
+
+def test_a_classifier_of_an_unknown_architecture_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(
+        '{"model_type": "xlnet", "architectures": ["XLNetForSequenceClassification"]}'
+    )
+    (tmp_path / "model.safetensors").write_bytes(b"")
+    assert_refused(tmp_path, str(tmp_path))
+
+
+def test_a_foreign_activation_is_refused(tiny_folder: FolderOf, tmp_path: Path) -> None:
+    folder = make_cross(tiny_folder("bert"), "native").save(tmp_path / "cross")
+    (folder / "tercet.json").unlink()
+    change(folder / "config_sentence_transformers.json", activation_fn="os.system")
+    assert_refused(folder, "os.system", "Sigmoid")
+
+
+def test_saving_twice_overwrites_nothing(poly: Path) -> None:
+    scorer = tercet.load(poly, device="cpu")
+    before = (poly / "tercet.json").read_text()
+    with pytest.raises(tercet.OutputError, match="exists"):
+        scorer.save(poly)
+    assert (poly / "tercet.json").read_text() == before
+
+
+def test_a_save_that_fails_leaves_nothing(
+    poly: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scorer = tercet.load(poly, device="cpu")
+    monkeypatch.setattr("tercet.models.poly_folder.write_weights", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        scorer.save(tmp_path / "new")
+    assert [path.name for path in tmp_path.iterdir()] == ["poly"]
+
+
+def test_the_folder_says_whose_it_is(poly: Path) -> None:
+    manifest = json.loads((poly / "tercet.json").read_text())
+    assert manifest["format_version"] == 1
+    assert manifest["fingerprint"] == tercet.load(poly, device="cpu").fingerprint
+
+
+def test_the_fingerprint_follows_every_weight(poly: Path, tiny: tercet.BiEncoder) -> None:
+    for scorer in (tercet.load(poly, device="cpu"), tiny):
+        for name, weight in scorer.named_parameters():
+            before = scorer.fingerprint
+            with torch.no_grad():
+                weight.view(-1)[-1] += 1e-3
+            assert scorer.fingerprint != before, name
+
+
+def test_the_fingerprint_follows_the_settings(tiny_folder: FolderOf) -> None:
+    changes: list[dict[str, Any]] = [{}, {"candidate_scale": 5.0}, {"reduction": "max"}, {"code_scale": 9.0}]
+    found = {
+        tercet.PolyEncoder.from_backbone(
+            tiny_folder("bert"), config=tercet.PolyConfig(**settings), device="cpu"
+        ).fingerprint
+        for settings in changes
+    }
+    assert len(found) == len(changes)
+
+
+def test_the_fingerprint_follows_the_tokenizer(tiny_folder: FolderOf) -> None:
+    found = {
+        tercet.PolyEncoder.from_backbone(tiny_folder("bert"), max_tokens=tokens, device="cpu").fingerprint
+        for tokens in (20, 21)
+    }
+    assert len(found) == 2
+
+
+def test_the_fingerprint_follows_the_transformers_settings(poly: Path) -> None:
+    before = tercet.load(poly, device="cpu").fingerprint
+    change(poly / "context" / "config.json", layer_norm_eps=1e-3)
+    assert tercet.load(poly, device="cpu").fingerprint != before
+
+
+def test_the_fingerprint_ignores_what_does_not_matter(poly: Path) -> None:
+    before = tercet.load(poly, device="cpu").fingerprint
+    change(poly / "context" / "config.json", transformers_version="9.9", _name_or_path="elsewhere")
+    assert tercet.load(poly, device="cpu").fingerprint == before
+
+
+def test_the_packaged_model_keeps_its_fingerprint(minilm: tercet.BiEncoder, tmp_path: Path) -> None:
+    again = tercet.load(minilm.save(tmp_path / "copy"), device="cpu")
+    assert again.fingerprint == minilm.fingerprint
+    assert np.array_equal(again.score(SENTENCES[0], SENTENCES), minilm.score(SENTENCES[0], SENTENCES))
