@@ -17,7 +17,7 @@ PAGE = Template("""<!doctype html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Where a score comes from</title>
 <style>
-  :root { color-scheme: light dark; --heat: 38 92% 50%; --against: 217 80% 60%; }
+  :root { color-scheme: light dark; --heat: 38 92% 50%; }
   body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
   h1 { font-size: 1.3rem; } h2 { font-size: 1.05rem; margin-top: 2rem; }
   blockquote { margin: .3rem 0; padding-left: .8rem; border-left: 3px solid hsl(var(--heat)); }
