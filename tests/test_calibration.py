@@ -1,5 +1,6 @@
 """Scores to probabilities, and thresholds."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -130,16 +131,34 @@ def test_a_scorer_learns_to_give_probabilities_and_decisions(
     assert again.fingerprint == minilm.fingerprint  # a calibration changes no vector
 
 
-def test_a_broken_calibration_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "calibration.json").write_text('{"method": "platt", "slope": "steep"}')
+WHOLE = {"threshold": 0.5, "f1": 1.0, "pairs": 9}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"method": "platt", "slope": "steep", "intercept": 0},
+        {"method": "platt", "slope": float("nan"), "intercept": 0},
+        {"method": "platt", "slope": -1, "intercept": 0},
+        {"method": "platt", "slope": 1},
+        {"method": "oracle", "scores": [0, 1], "probabilities": [0, 1]},
+        {"method": "isotonic", "scores": [0, 1], "probabilities": [0]},
+        {"method": "isotonic", "scores": [], "probabilities": []},
+        {"method": "isotonic", "scores": [0, 1], "probabilities": [0, 2.5]},
+        {"method": "isotonic", "scores": [1, 0], "probabilities": [0, 1]},
+        {"scores": [0, 1], "probabilities": [0, 1]},
+    ],
+)
+def test_a_broken_calibration_is_refused(content: dict[str, object], tmp_path: Path) -> None:
+    (tmp_path / "calibration.json").write_text(json.dumps(content | WHOLE))
     with pytest.raises(tercet.ModelError, match="calibrate the model again"):
         read_calibration(tmp_path)
 
 
-def test_a_calibration_of_an_unknown_method_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "calibration.json").write_text('{"method": "oracle", "threshold": 1, "f1": 1, "pairs": 1}')
-    with pytest.raises(tercet.ModelError, match="calibrate the model again"):
-        read_calibration(tmp_path)
+def test_small_probabilities_do_not_vanish() -> None:
+    likely = Calibration(Platt(1.0, 0.0), 0.0, 1.0, 2).probabilities([-40, -60, -80])
+    assert (np.diff(likely) < 0).all()
+    assert likely.min() > 0
 
 
 def test_curves_are_plain_numbers() -> None:
@@ -163,6 +182,11 @@ def test_labels_that_teach_nothing_are_refused(
 ) -> None:
     with pytest.raises(tercet.InputError, match=message):
         fit_calibration(scores, labels)
+
+
+def test_what_is_no_pair_is_named(minilm: tercet.BiEncoder) -> None:
+    with pytest.raises(tercet.InputError, match=r"pair 0 must be a tercet\.Pair\(.*\), got tuple"):
+        tercet.calibrate(minilm, [("a", "b", 1)])  # type: ignore[list-item]
 
 
 def test_no_pairs_are_refused(minilm: tercet.BiEncoder) -> None:

@@ -29,11 +29,16 @@ class Platt:
     slope: float
     intercept: float
 
+    def __post_init__(self) -> None:
+        if not np.isfinite([self.slope, self.intercept]).all() or self.slope <= 0:
+            raise InputError(f"a curve must rise, got slope {self.slope} and intercept {self.intercept}")
+
     def __call__(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """The probability of each score."""
         logits = self.slope * scores + self.intercept
-        likely = 1 / (1 + np.exp(-np.abs(logits)))  # of the likelier class; this way exp never overflows
-        return np.where(logits >= 0, likely, 1 - likely)
+        odds = np.exp(-np.abs(logits))  # never overflows, and keeps small probabilities apart from 0
+        probabilities: NDArray[np.float64] = np.where(logits >= 0, 1.0, odds) / (1 + odds)
+        return probabilities
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +48,15 @@ class Isotonic:
     method: ClassVar[Method] = "isotonic"
     scores: tuple[float, ...]
     probabilities: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if not self.scores or len(self.scores) != len(self.probabilities):
+            raise InputError(
+                f"{len(self.scores)} scores need as many probabilities, got {len(self.probabilities)}"
+            )
+        rising = np.diff(self.scores).min(initial=0) >= 0 and np.diff(self.probabilities).min(initial=0) >= 0
+        if not rising or min(self.probabilities) < 0 or max(self.probabilities) > 1:
+            raise InputError("a curve must rise, and its probabilities lie between 0 and 1")
 
     def __call__(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """The probability of each score; beyond the ends the line is flat."""
@@ -101,6 +115,7 @@ def read_calibration(folder: Path) -> Calibration | None:
         return None
     content: dict[str, Any] = read_json(file)
     try:
+        check_choice("method", content["method"], METHODS)
         curve: Platt | Isotonic
         if content["method"] == "platt":
             curve = Platt(float(content["slope"]), float(content["intercept"]))

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 from tercet.errors import InputError
-from tercet.inputs import check_choice, check_count, check_positive
+from tercet.inputs import check_choice, check_count, check_flag, check_scale, check_string
 
 Precision: TypeAlias = Literal["fp32", "bf16"]
 Side: TypeAlias = Literal["context", "candidate"]
@@ -61,10 +61,8 @@ class BiConfig:
     def __post_init__(self) -> None:
         check_choice("similarity", self.similarity, SIMILARITIES)
         for name in ("context_prompt", "candidate_prompt", "turn_separator"):
-            if not isinstance(getattr(self, name), str):
-                raise InputError(f"{name} must be a string, got {getattr(self, name)!r}")
-        if self.towers not in (1, 2):
-            raise InputError(f"towers must be 1 or 2, got {self.towers}")
+            check_string(name, getattr(self, name))
+        _check_towers(self.towers)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,8 +83,8 @@ class PolyConfig:
     symmetric: bool = False
     """Average both directions, so that either text may be the context; needs one tower."""
     code_scale: float = 10.0
-    """How sharply learnt codes attend to tokens. At 1 the codes of a backbone with short outputs, such as
-    MiniLM, all become the mean of the tokens."""
+    """How sharply learnt codes attend to tokens. At 1, as in the paper, all codes over MiniLM become the mean
+    of the tokens."""
     candidate_scale: float = 4.0
     """How sharply a candidate attends to the codes."""
     logit_scale: float = 1.0
@@ -100,15 +98,17 @@ class PolyConfig:
         check_choice("code_kind", self.code_kind, CODE_KINDS)
         check_choice("reduction", self.reduction, REDUCTIONS)
         for name in ("codes", "first_tokens"):
-            check_count(name, getattr(self, name))
+            _keep(self, name, check_count(name, getattr(self, name)))
         for name in ("code_scale", "candidate_scale", "logit_scale"):
-            check_positive(name, getattr(self, name))
-        if self.towers not in (1, 2):
-            raise InputError(f"towers must be 1 or 2, got {self.towers}")
+            _keep(self, name, check_scale(name, getattr(self, name)))
+        for name in ("symmetric", "learn_scales"):
+            check_flag(name, getattr(self, name))
+        check_string("turn_separator", self.turn_separator)
+        _check_towers(self.towers)
         if self.symmetric and self.towers != 1:
-            raise InputError("a symmetric poly-encoder reads both texts alike: it needs towers=1")
-        if not isinstance(self.turn_separator, str):
-            raise InputError(f"turn_separator must be a string, got {self.turn_separator!r}")
+            raise InputError(
+                f"a symmetric poly-encoder reads both texts alike, with 1 tower, got {self.towers}"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,25 +129,23 @@ class CrossConfig:
     context_floor: int = 32
     """So many tokens of a context no candidate pushes out; above that, the candidate is kept whole."""
     dropout: float = 0.1
-    """In the head, while training."""
+    """In the head, while training; the linear head has none."""
     turn_separator: str = "\n"
     """Stands between the turns of a context."""
 
     def __post_init__(self) -> None:
         check_choice("head", self.head, HEAD_KINDS)
         check_choice("activation", self.activation, ACTIVATIONS)
-        check_count("outputs", self.outputs)
-        check_count("context_floor", self.context_floor)
-        if self.labels and len(self.labels) != self.outputs:
-            raise InputError(f"{self.outputs} outputs need as many labels, got {len(self.labels)}")
+        for name in ("outputs", "context_floor"):
+            _keep(self, name, check_count(name, getattr(self, name)))
+        check_string("turn_separator", self.turn_separator)
+        _keep(self, "labels", _checked_labels(self.labels, self.outputs))
         if self.score_class is not None and not 0 <= self.score_class < self.outputs:
             raise InputError(f"score_class must be between 0 and {self.outputs - 1}, got {self.score_class}")
         if self.activation == "softmax" and self.outputs == 1:
             raise InputError("softmax over one output is always 1: choose sigmoid or identity")
         if not 0 <= self.dropout < 1:
             raise InputError(f"dropout must be at least 0 and below 1, got {self.dropout}")
-        if not isinstance(self.turn_separator, str):
-            raise InputError(f"turn_separator must be a string, got {self.turn_separator!r}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,3 +160,21 @@ class BatchConfig:
     """Texts that are sorted by length together, and the most that a stream holds in memory."""
     window_characters: int = 4_000_000
     """Ends a window early when its texts are long."""
+
+
+def _keep(config: object, name: str, value: object) -> None:
+    """Put a checked value, such as a plain number for numpy's, into a frozen dataclass."""
+    object.__setattr__(config, name, value)
+
+
+def _check_towers(towers: object) -> None:
+    if towers not in (1, 2):
+        raise InputError(f"towers must be 1 or 2, got {towers}")
+
+
+def _checked_labels(labels: object, outputs: int) -> tuple[str, ...]:
+    if not isinstance(labels, (list, tuple)) or not all(isinstance(label, str) for label in labels):
+        raise InputError(f"labels must be a list of strings, got {labels!r}")
+    if labels and (len(labels) != outputs or len(set(labels)) != outputs):
+        raise InputError(f"{outputs} outputs need as many different labels, got {', '.join(labels)}")
+    return tuple(labels)

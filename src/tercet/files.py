@@ -59,6 +59,11 @@ def read_json_list(file: Path) -> list[dict[str, Any]]:
     return cast("list[dict[str, Any]]", _read_json(file, list))
 
 
+def read_json_if_there(file: Path) -> dict[str, Any]:
+    """As ``read_json``, and nothing where there is no such file."""
+    return read_json(file) if file.is_file() else {}
+
+
 def write_json(file: Path, content: object) -> None:
     """Write ``content`` so that people can read it too."""
     file.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

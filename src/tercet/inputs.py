@@ -1,12 +1,16 @@
 """Checks of what users hand in; every error names the position of what is wrong."""
 
 from collections.abc import Iterable, Sequence
-from math import inf
+from math import nan
+from numbers import Real
 from operator import index
 from typing import Any, SupportsIndex
 
 from tercet.errors import InputError
 from tercet.records import Context
+
+SMALLEST, LARGEST = 1e-6, 1e6
+"""Of a scale."""
 
 
 def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
@@ -90,10 +94,31 @@ def check_count(name: str, value: object) -> int:
     return count
 
 
-def check_positive(name: str, value: object) -> None:
-    """Raise unless ``value`` is a finite number above 0."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < inf:
-        raise InputError(f"{name} must be a number above 0, got {_describe(value)}")
+def check_scale(name: str, value: object) -> float:
+    """``value``, if it is a number that float32 can multiply and divide by."""
+    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else nan
+    if not SMALLEST <= number <= LARGEST:
+        raise InputError(f"{name} must be a number from {SMALLEST:g} to {LARGEST:g}, got {_describe(value)}")
+    return number
+
+
+def check_flag(name: str, value: object) -> None:
+    """Raise unless ``value`` is true or false."""
+    if not isinstance(value, bool):
+        raise InputError(f"{name} must be true or false, got {_describe(value)}")
+
+
+def check_string(name: str, value: object) -> None:
+    """Raise unless ``value`` is a string; it may be empty."""
+    if not isinstance(value, str):
+        raise InputError(f"{name} must be a string, got {_describe(value)}")
+
+
+def check_seed(seed: object) -> int:
+    """``seed``, if torch can use it."""
+    if isinstance(seed, bool) or not isinstance(seed, SupportsIndex) or not 0 <= index(seed) < 2**63:
+        raise InputError(f"seed must be a whole number from 0 to {2**63 - 1}, got {_describe(seed)}")
+    return index(seed)
 
 
 def _check_encodable(text: str, name: str) -> None:

@@ -110,7 +110,8 @@ class CodeShare:
 class TokenShare:
     """What one token of a context gave to a score; ``start`` and ``end`` are its characters in the text read.
 
-    A token that the tokenizer added, such as the first, has no characters: ``start == end``.
+    Tokens that share their characters are one here. A token that the tokenizer added, such as the first, has
+    no characters: ``start == end``.
     """
 
     text: str

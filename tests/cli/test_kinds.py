@@ -69,6 +69,24 @@ def test_explain_prints_codes_and_words(made: dict[str, Path]) -> None:
     assert "%" in result.stdout
 
 
+def test_explain_tells_what_was_not_read(made: dict[str, Path], tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    result = tercet("explain", "-m", str(made["poly"]), "cat " * 60, "old house", "--html", str(page))
+    assert "14 tokens of the context not read" in result.stdout
+    assert "14 tokens of the context not read" in page.read_text()
+
+
+def test_score_shows_the_classes_of_a_model_without_a_score(tiny_folder: FolderOf, tmp_path: Path) -> None:
+    folder = str(tmp_path / "nli")
+    options = ("--outputs", "2", "--label", "yes", "--label", "no", "--activation", "softmax")
+    assert tercet("new", "cross", folder, "-b", str(tiny_folder("bert")), *options).returncode == 0
+    found = json.loads(tercet("score", "the cat", "a dog", "-m", folder, "--json").stdout)
+    assert found["yes"] + found["no"] == pytest.approx(1)
+    assert re.match(
+        r"yes 0\.\d+  no 0\.\d+  a dog\n", tercet("score", "the cat", "a dog", "-m", folder).stdout
+    )
+
+
 def test_explain_gives_json_that_adds_up(made: dict[str, Path]) -> None:
     result = tercet("explain", "-m", str(made["poly"]), "the cat sat", "old house", "--json")
     found = json.loads(result.stdout)
@@ -136,11 +154,14 @@ def test_new_overwrites_nothing(made: dict[str, Path]) -> None:
     [
         (("poly", "OUT", "--codes", "0"), "codes must be at least 1, got 0"),
         (("poly", "OUT", "--code-kind", "middle"), "code_kind must be one of learnt"),
-        (("poly", "OUT", "--code-scale", "-1"), "code_scale must be a number above 0"),
-        (("poly", "OUT", "--symmetric"), "needs towers=1"),
+        (("poly", "OUT", "--code-scale", "-1"), "code_scale must be a number from 1e-06 to 1e+06"),
+        (("poly", "OUT", "--symmetric", "--towers", "2"), "with 1 tower, got 2"),
         (("poly", "OUT", "--backbone", "/no/where"), "there is no folder /no/where"),
         (("cross", "OUT", "--head", "deep"), "head must be one of linear, dense, native"),
-        (("cross", "OUT", "--outputs", "2", "--label", "yes"), "2 outputs need as many labels, got 1"),
+        (
+            ("cross", "OUT", "--outputs", "2", "--label", "yes"),
+            "2 outputs need as many different labels, got yes",
+        ),
         (("cross", "OUT", "--max-tokens", "3"), "max_tokens must leave room for two texts"),
         (("bi", "OUT", "--towers", "3"), "towers must be 1 or 2"),
         (("bi", "/no/where/OUT"), "/no/where is not a folder"),

@@ -65,6 +65,11 @@ def test_a_newer_version_is_refused(poly: Path, cross: Path) -> None:
         assert_refused(folder, "format version 2", "knows up to 1", "install a newer tercet")
 
 
+def test_a_newer_version_of_an_unknown_kind_asks_for_a_newer_tercet(poly: Path) -> None:
+    change(poly / "tercet.json", format_version=9, kind="late")
+    assert_refused(poly, "install a newer tercet")
+
+
 def test_an_unknown_kind_is_refused(poly: Path) -> None:
     change(poly / "tercet.json", kind="late")
     assert_refused(poly, "kind 'late'", "bi, poly, cross")
@@ -133,6 +138,18 @@ def test_towers_of_another_architecture_are_refused(poly: Path) -> None:
     assert_refused(poly, "lacks weights", "context")
 
 
+def test_an_architecture_whose_weights_have_the_same_names_is_refused(poly: Path, cross: Path) -> None:
+    for folder, place in ((poly, poly / "candidate"), (cross, cross)):
+        named = json.loads((place / "config.json").read_text())["architectures"][0].replace("Bert", "Roberta")
+        change(place / "config.json", model_type="roberta", architectures=[named])
+        assert_refused(folder, str(folder))
+
+
+def test_a_second_tower_that_the_settings_deny_is_named(poly: Path) -> None:
+    change_config(poly, towers=1)
+    assert_refused(poly, "1 tower", str(poly / "candidate"))
+
+
 @pytest.mark.parametrize("file", ["poly.safetensors", "context/model.safetensors", "tercet.json"])
 def test_a_half_copied_poly_encoder_is_refused(poly: Path, file: str) -> None:
     (poly / file).unlink()
@@ -141,7 +158,15 @@ def test_a_half_copied_poly_encoder_is_refused(poly: Path, file: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "settings", [{"codes": "many"}, {"unknown": 1}, {"code_kind": "middle"}, {"code_scale": -1}]
+    "settings",
+    [
+        {"codes": "many"},
+        {"unknown": 1},
+        {"code_kind": "middle"},
+        {"code_scale": -1},
+        {"symmetric": "no"},
+        {"learn_scales": 1},
+    ],
 )
 def test_a_setting_of_the_poly_encoder_that_cannot_be_is_refused(
     poly: Path, settings: dict[str, Any]
@@ -150,12 +175,28 @@ def test_a_setting_of_the_poly_encoder_that_cannot_be_is_refused(
     assert_refused(poly, "missing or of the wrong kind", str(poly))
 
 
-@pytest.mark.parametrize("settings", [{"outputs": 3}, {"head": "deep"}, {"unknown": 1}, {"labels": 4}])
+@pytest.mark.parametrize(
+    "settings", [{"outputs": 3}, {"head": "deep"}, {"unknown": 1}, {"labels": 4}, {"labels": [1, 2]}]
+)
 def test_a_setting_of_the_cross_encoder_that_cannot_be_is_refused(
     cross: Path, settings: dict[str, Any]
 ) -> None:
     change_config(cross, **settings)
     assert_refused(cross, str(cross))
+
+
+def test_a_limit_that_is_no_whole_number_is_refused(poly: Path, cross: Path) -> None:
+    change(poly / "tercet.json", tokenizer={"max_tokens": 7.5, "lowercase": False})
+    assert_refused(poly, "max_tokens must be a whole number", str(poly))
+    change(cross / "sentence_bert_config.json", max_seq_length=9.5)
+    assert_refused(cross, "max_tokens must be a whole number", str(cross))
+
+
+def test_another_head_than_the_settings_say_is_refused(cross: Path) -> None:
+    said = json.loads((cross / "tercet.json").read_text())["config"]["head"]
+    other = next(head for head in HEADS if head != said)
+    change_config(cross, head=other)
+    assert_refused(cross, f"head is {other} by the settings", f"{said} by its weights")
 
 
 def head_file(folder: Path) -> tuple[Path, str]:
@@ -244,7 +285,7 @@ def test_the_fingerprint_follows_the_settings(tiny_folder: FolderOf) -> None:
     changes: list[dict[str, Any]] = [{}, {"candidate_scale": 5.0}, {"reduction": "max"}, {"code_scale": 9.0}]
     found = {
         tercet.PolyEncoder.from_backbone(
-            tiny_folder("bert"), config=tercet.PolyConfig(**settings), device="cpu"
+            tiny_folder("bert"), config=tercet.PolyConfig(codes=4, **settings), device="cpu"
         ).fingerprint
         for settings in changes
     }
@@ -253,7 +294,7 @@ def test_the_fingerprint_follows_the_settings(tiny_folder: FolderOf) -> None:
 
 def test_the_fingerprint_follows_the_tokenizer(tiny_folder: FolderOf) -> None:
     found = {
-        tercet.PolyEncoder.from_backbone(tiny_folder("bert"), max_tokens=tokens, device="cpu").fingerprint
+        tercet.BiEncoder.from_backbone(tiny_folder("bert"), max_tokens=tokens, device="cpu").fingerprint
         for tokens in (20, 21)
     }
     assert len(found) == 2
@@ -269,6 +310,33 @@ def test_the_fingerprint_ignores_what_does_not_matter(poly: Path) -> None:
     before = tercet.load(poly, device="cpu").fingerprint
     change(poly / "context" / "config.json", transformers_version="9.9", _name_or_path="elsewhere")
     assert tercet.load(poly, device="cpu").fingerprint == before
+
+
+def test_the_fingerprint_follows_what_a_head_reads(tiny_folder: FolderOf, tmp_path: Path) -> None:
+    folder = make_cross(tiny_folder("bert"), "linear").save(tmp_path / "cross")
+    before = tercet.load(folder, device="cpu").fingerprint
+    change(folder / "1_Pooling" / "config.json", pooling_mode_cls_token=False, pooling_mode_mean_tokens=True)
+    assert tercet.load(folder, device="cpu").fingerprint != before
+
+
+def test_a_bf16_model_is_not_saved_even_as_float32(poly: Path, tmp_path: Path) -> None:
+    scorer = tercet.load(poly, precision="bf16", device="cpu").float()
+    with pytest.raises(tercet.OutputError, match="load the model in fp32"):
+        scorer.save(tmp_path / "rounded")
+
+
+@pytest.mark.parametrize("head", ["dense", "native"])
+def test_the_dropout_of_a_head_is_kept(head: str, tiny_folder: FolderOf, tmp_path: Path) -> None:
+    config = tercet.CrossConfig(head=head, dropout=0.3)  # type: ignore[arg-type]
+    scorer = tercet.CrossEncoder.from_backbone(tiny_folder("bert"), config=config, device="cpu")
+    assert scorer.head.after.p == 0.3
+    assert tercet.CrossEncoder.load(scorer.save(tmp_path / "cross"), device="cpu").head.after.p == 0.3
+
+
+def test_a_tower_of_a_poly_encoder_is_a_backbone(poly: Path, tmp_path: Path) -> None:
+    with pytest.raises(tercet.ModelError, match=f"plain encoder of it is {poly / 'context'}"):
+        tercet.BiEncoder.from_backbone(poly, device="cpu")
+    assert tercet.BiEncoder.from_backbone(poly / "context", device="cpu").score("cat", ["dog"]).shape == (1,)
 
 
 def test_the_packaged_model_keeps_its_fingerprint(minilm: tercet.BiEncoder, tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """The cross-encoder: what it reads of a pair, and what comes out."""
 
+import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -171,6 +173,7 @@ def test_classes_come_out_for_each_pair(tiny_folder: FolderOf) -> None:
     values = scorer.classify(SENTENCES, SENTENCES[::-1])
     assert values.shape == (len(SENTENCES), 3)
     np.testing.assert_allclose(values.sum(axis=1), 1, rtol=1e-6)
+    scorer.forward = None  # type: ignore[method-assign]  # nothing is computed in vain
     with pytest.raises(tercet.InputError, match=r"3 classes \(no, maybe, yes\) and no score"):
         scorer.score("cat", ["dog"])
 
@@ -199,6 +202,14 @@ def test_heads_follow_their_seed(tiny_folder: FolderOf) -> None:
         assert one.fingerprint == same.fingerprint != other.fingerprint
 
 
+def test_a_tokenizer_without_a_template_for_pairs_is_refused(tiny_folder: FolderOf, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(tiny_folder("bert"), tmp_path / "bare"))
+    content = json.loads((folder / "tokenizer.json").read_text())
+    (folder / "tokenizer.json").write_text(json.dumps(content | {"post_processor": None}))
+    with pytest.raises(tercet.ModelError, match="no special tokens around a pair"):
+        make(folder)
+
+
 def test_a_model_without_room_for_two_texts_is_refused(tiny_folder: FolderOf) -> None:
     with pytest.raises(tercet.InputError, match="room for two texts beside 3 special tokens, got 4"):
         make(tiny_folder("bert"), max_tokens=4)
@@ -211,7 +222,9 @@ def test_a_model_without_room_for_two_texts_is_refused(tiny_folder: FolderOf) ->
         ({"outputs": 0}, "outputs must be at least 1, got 0"),
         ({"activation": "relu"}, "activation must be one of identity, sigmoid, softmax, tanh"),
         ({"activation": "softmax"}, "softmax over one output is always 1"),
-        ({"outputs": 3, "labels": ("a", "b")}, "3 outputs need as many labels, got 2"),
+        ({"outputs": 3, "labels": ("a", "b")}, "3 outputs need as many different labels, got a, b"),
+        ({"outputs": 2, "labels": ("a", "a")}, "2 outputs need as many different labels, got a, a"),
+        ({"outputs": 3, "labels": "abc"}, "labels must be a list of strings, got 'abc'"),
         ({"outputs": 3, "score_class": 3}, "score_class must be between 0 and 2, got 3"),
         ({"context_floor": 0}, "context_floor must be at least 1, got 0"),
         ({"dropout": 1.0}, "dropout must be at least 0 and below 1, got 1.0"),

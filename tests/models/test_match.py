@@ -1,13 +1,16 @@
 """``match`` equals the paper's formula, with its gradients, in little memory."""
 
+from typing import Any
+
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 
 import tercet
-from tercet.models.match import BLOCK, match
+from tercet.models.match import BLOCK, CONTEXTS_IN_BLOCK, MOST_CANDIDATES, match
 
 
 def literal(codes: Tensor, candidates: Tensor, mask: Tensor | None, scale: float | Tensor) -> Tensor:
@@ -146,6 +149,48 @@ def test_training_keeps_no_products() -> None:
     with torch.autograd.graph.saved_tensors_hooks(count, lambda tensor: tensor):
         match(y, c)
     assert max(kept) <= max(y.numel(), c.numel())  # not 32 x 256 x 64
+
+
+def test_no_vector_is_built_for_each_candidate() -> None:
+    """Nothing as large as a block of ``[B, C, D]`` ever lives, only blocks of ``[B, C, M]``."""
+    contexts, codes, candidates, width = 6, 4, 9000, 64
+    y, c = random(contexts, codes, width).float(), random(candidates, width, seed=1).float()
+    made: list[int] = []
+
+    class Watch(TorchDispatchMode):
+        def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            result = function(*args, **kwargs or {})
+            made.extend(x.numel() for x in [result] if isinstance(x, Tensor) and x._base is None)
+            return result
+
+    with Watch(), torch.no_grad():
+        match(y, c)
+    # the arguments, the result, or a block of products
+    allowed = max(c.numel(), contexts * candidates, CONTEXTS_IN_BLOCK * MOST_CANDIDATES * codes)
+    assert max(made) <= allowed
+    assert allowed < CONTEXTS_IN_BLOCK * MOST_CANDIDATES * width
+
+
+def test_fixed_candidates_get_no_gradient() -> None:
+    y, c = random(2, 3, 4).requires_grad_(), random(5, 4, seed=1)
+    match(y, c).sum().backward()
+    assert c.grad is None
+    assert y.grad is not None
+
+
+def test_no_contexts_have_no_scores() -> None:
+    assert match(torch.zeros(0, 3, 4), torch.zeros(5, 4)).shape == (0, 5)
+
+
+def test_a_mask_may_be_made_of_numbers() -> None:
+    y, c, mask = random(2, 3, 4), random(5, 4, seed=1), torch.tensor([[1, 1, 0], [1, 1, 1]])
+    assert torch.equal(match(y, c, mask=mask), match(y, c, mask=mask.bool()))
+
+
+@pytest.mark.parametrize("scale", [0.0, -1.0, float("nan"), 1e39])
+def test_a_scale_that_floats_cannot_hold_is_refused(scale: float) -> None:
+    with pytest.raises(tercet.InputError, match="scale must be a number from 1e-06"):
+        match(random(2, 3, 4), random(5, 4), scale=scale)
 
 
 @pytest.mark.parametrize(

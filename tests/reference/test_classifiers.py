@@ -81,6 +81,8 @@ def test_every_classifier_crosses_over(architecture: str, outputs: int, tmp_path
     peer = CrossEncoder(str(theirs), device="cpu").predict(PAIRS).reshape(len(PAIRS), outputs)
     np.testing.assert_allclose(ours.classify(CONTEXTS, CANDIDATES), peer, rtol=TOLERANCE, atol=TOLERANCE)
     back = ours.save(tmp_path / "ours")
+    loaded = tercet.load(back, device="cpu")
+    np.testing.assert_array_equal(loaded.classify(CONTEXTS, CANDIDATES), ours.classify(CONTEXTS, CANDIDATES))
     np.testing.assert_allclose(their_logits(back), logits, rtol=TOLERANCE, atol=TOLERANCE)
     again = CrossEncoder(str(back), device="cpu").predict(PAIRS).reshape(len(PAIRS), outputs)
     np.testing.assert_allclose(again, peer, rtol=TOLERANCE, atol=TOLERANCE)

@@ -25,7 +25,7 @@ def test_every_text_is_in_exactly_one_batch_within_the_budget(lengths: list[int]
 @given(texts=st.lists(st.text(max_size=9), max_size=40))
 def test_windows_keep_the_order_and_their_bounds(texts: list[str]) -> None:
     config = BatchConfig(window_texts=4, window_characters=12)
-    cut = list(windows(texts, config, characters_of=len))
+    cut = list(windows(texts, config, size_of=len))
     assert [text for window in cut for text in window] == texts
     assert all(0 < len(window) <= 4 and sum(map(len, window[:-1])) < 12 for window in cut)
 
@@ -38,5 +38,5 @@ def test_windows_read_no_further_than_they_must() -> None:
             read.append(number)
             yield str(number)
 
-    next(windows(texts(), BatchConfig(window_texts=4), characters_of=len))
+    next(windows(texts(), BatchConfig(window_texts=4), size_of=len))
     assert read == [0, 1, 2, 3]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tercet.cli.explain_page import cut_note, page
 from tercet.cli.options import JsonOption, ModelOption, PrecisionOption, open_model, printable
 from tercet.errors import InputError
 from tercet.files import check_free, new_file
@@ -15,7 +16,7 @@ from tercet.inputs import check_count
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from tercet.records import Explanation, TokenShare
+    from tercet.records import Explanation
 
 
 def explain(
@@ -61,8 +62,6 @@ def explain(
 
 
 def _draw(explanation: "Explanation", path: Path, *, overwrite: bool) -> None:
-    from tercet.cli.explain_page import page
-
     with new_file(path, overwrite=overwrite) as file:
         file.write_text(page(explanation), encoding="utf-8")
 
@@ -76,23 +75,22 @@ def _show(explanation: "Explanation", *, top: int) -> None:
     console.print(Text.assemble(("score ", "bold"), f"{explanation.score:.4f}", ("  of  ", "dim")), end="")
     console.print(Text(printable(explanation.candidate)))
     console.print(_coloured(explanation))
+    if explanation.context_cut or explanation.candidate_cut:
+        console.print(Text(cut_note(explanation), style="yellow"))
     table = Table(title="the codes it went through", title_justify="left", title_style="bold")
     for name in ("code", "weight", "part of score"):
         table.add_column(name, justify="right")
     table.add_column("looked at")
     for code in sorted(explanation.codes, key=lambda code: -code.weight)[:top]:
         looked = sorted(
-            zip(explanation.attention[code.position], explanation.tokens, strict=True), key=_first
+            zip(explanation.attention[code.position], explanation.tokens, strict=True),
+            key=lambda pair: -pair[0],
         )
         words = ", ".join(
             f"{printable(token.text)} {share:.0%}" for share, token in looked[:3] if share >= 0.01
         )
         table.add_row(str(code.position), f"{code.weight:.1%}", f"{code.contribution:.3f}", Text(words))
     console.print(table)
-
-
-def _first(pair: "tuple[float, TokenShare]") -> float:
-    return -pair[0]
 
 
 def _coloured(explanation: "Explanation") -> "Text":

@@ -34,6 +34,7 @@ PAGE = Template("""<!doctype html>
 <blockquote>$candidate</blockquote>
 <h2>What of the context carried it</h2>
 <p class="text">$text</p>
+<p><strong>$cut</strong></p>
 <p><small>The stronger the colour, the more attention. Point at a word for its part of the score; the parts of
 all words add up to it. Tokens that the model adds itself are in small print.</small></p>
 <h2>Through which codes</h2>
@@ -59,11 +60,18 @@ def page(explanation: "Explanation") -> str:
     return PAGE.substitute(
         score=f"{explanation.score:.4f}",
         candidate=escape(explanation.candidate),
+        cut=cut_note(explanation),
         text=_marked(explanation.context, explanation.tokens, strongest),
         grid=f"<tr><th>code<th>weight<th>part{tokens}\n" + "\n".join(rows),
         shown=len(best),
         codes=len(explanation.codes),
     )
+
+
+def cut_note(explanation: "Explanation") -> str:
+    """What was not read, in words; nothing where all was."""
+    cuts = {"context": explanation.context_cut, "candidate": explanation.candidate_cut}
+    return ", ".join(f"{cut} tokens of the {name} not read" for name, cut in cuts.items() if cut)
 
 
 def _marked(text: str, tokens: "Sequence[TokenShare]", strongest: float) -> str:

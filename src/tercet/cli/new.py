@@ -48,7 +48,7 @@ BackboneOption = Annotated[
 MaxTokensOption = Annotated[
     int | None, typer.Option(help="Cut texts at so many tokens; the backbone's own limit by default.")
 ]
-SeedOption = Annotated[int, typer.Option(help="Of the weights that the backbone does not have.")]
+SeedOption = Annotated[int, typer.Option(min=0, help="Of the weights that the backbone does not have.")]
 TowersOption = Annotated[
     int, typer.Option(help="1: both sides share one. 2: each its own; they start equal.")
 ]
@@ -98,9 +98,11 @@ def poly(
     first_tokens: Annotated[
         int, typer.Option(help="How many tokens mean_first averages.")
     ] = PolyConfig.first_tokens,
-    towers: TowersOption = PolyConfig.towers,
+    towers: Annotated[
+        int | None, typer.Option(help="As for bi; 2 by default, 1 for a symmetric model.")
+    ] = None,
     symmetric: Annotated[
-        bool, typer.Option("--symmetric", help="Average both directions; needs --towers 1.")
+        bool, typer.Option("--symmetric", help="Average both directions, with one tower.")
     ] = PolyConfig.symmetric,
     code_scale: Annotated[
         float, typer.Option(help="How sharply codes attend to tokens.")
@@ -126,7 +128,7 @@ def poly(
         code_kind=cast("CodeKind", code_kind),
         reduction=cast("Reduction", reduction),
         first_tokens=first_tokens,
-        towers=towers,
+        towers=towers if towers is not None else 1 if symmetric else PolyConfig.towers,
         symmetric=symmetric,
         code_scale=code_scale,
         candidate_scale=candidate_scale,

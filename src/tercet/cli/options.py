@@ -12,10 +12,8 @@ from tercet.data.sample import NAMES, sample_path
 from tercet.errors import InputError
 
 if TYPE_CHECKING:
-    from tercet.models.bi import BiEncoder
-    from tercet.models.cross import CrossEncoder
     from tercet.models.dual import DualEncoder
-    from tercet.models.poly import PolyEncoder
+    from tercet.models.load import AnyScorer
 
 SAMPLE = "sample:"
 
@@ -42,7 +40,7 @@ SOURCE_HELP = (
 )
 
 
-def open_model(name: str, precision: str) -> "BiEncoder | PolyEncoder | CrossEncoder":
+def open_model(name: str, precision: str) -> "AnyScorer":
     """The model, loaded behind a moving sign of life."""
     from tercet.models.load import load
 

@@ -1,7 +1,7 @@
 """``tercet score``: how well candidates fit, without sorting them."""
 
 import json
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -21,6 +21,9 @@ from tercet.data.columns import pairs as read_pairs
 from tercet.errors import InputError
 from tercet.inputs import check_candidates, check_context
 from tercet.records import Context
+
+if TYPE_CHECKING:
+    from tercet.models.load import AnyScorer
 
 
 def score(
@@ -52,13 +55,28 @@ def score(
     )
     scorer = open_model(model, precision)
     with waiting(f"scoring {len(right)} pairs"):
-        scores = scorer.score_pairs(left, right)
-    for context, candidate, value in zip(left, right, scores.tolist(), strict=True):
+        names, values = _values(scorer, left, right)
+    for context, candidate, row in zip(left, right, values, strict=True):
         if as_json:
-            row = {"context": context, "candidate": candidate, "score": value}
-            typer.echo(json.dumps(row, ensure_ascii=False))
+            found = {"context": context, "candidate": candidate, **dict(zip(names, row, strict=True))}
+            typer.echo(json.dumps(found, ensure_ascii=False))
+        elif len(names) == 1:
+            typer.echo(f"{row[0]:8.4f}  {printable(candidate)}")
         else:
-            typer.echo(f"{value:8.4f}  {printable(candidate)}")
+            shown = "  ".join(f"{name} {value:.4f}" for name, value in zip(names, row, strict=True))
+            typer.echo(f"{printable(shown)}  {printable(candidate)}")
+
+
+def _values(
+    scorer: "AnyScorer", left: list[Context], right: list[str]
+) -> tuple[list[str], list[list[float]]]:
+    """The score of each pair, or, from a model of classes without a score, the value of each class."""
+    from tercet.models.cross import CrossEncoder
+
+    if isinstance(scorer, CrossEncoder) and scorer.config.outputs > 1 and scorer.config.score_class is None:
+        names = scorer.config.labels or [f"class {place}" for place in range(scorer.config.outputs)]
+        return list(names), scorer.classify(left, right).tolist()
+    return ["score"], scorer.score_pairs(left, right)[:, None].tolist()
 
 
 def _from_words(words: list[str]) -> tuple[list[Context], list[str]]:

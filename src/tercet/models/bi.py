@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import torch
 from torch import Tensor
+from torch.linalg import vector_norm
 from torch.nn.functional import normalize
 
 from tercet.config import BiConfig, PoolingConfig, Precision, Side
@@ -86,7 +87,9 @@ class BiEncoder(DualEncoder):
         """``[B, C]``: the products of the one code of each context and its candidates."""
         if self.config.similarity == "dot":
             return match(codes.vectors, candidates)
-        return match(normalize(codes.vectors, dim=-1), normalize(candidates, dim=-1))
+        lengths = vector_norm(candidates, dim=-1).clamp(min=1e-12)  # a copy of unit vectors would be large
+        cosines: Tensor = match(normalize(codes.vectors, dim=-1), candidates) / lengths
+        return cosines
 
     @property
     def backbone(self) -> Encoder:

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 from tercet.config import BiConfig, PoolingConfig, Similarity
 from tercet.errors import ModelError
-from tercet.files import read_json, read_json_list, write_json
+from tercet.files import read_json, read_json_if_there, read_json_list, write_json
 from tercet.models.encoder import read_encoder, write_encoder
-from tercet.models.manifest import read_manifest
+from tercet.models.manifest import check_architecture, read_manifest, reading_settings
 from tercet.models.tokenizer import Tokenizer, fitting_tokenizer
 from tercet.models.tower import Narrow, Tower
 from tercet.models.tower_modules import NAMESPACE, Module, read_tower, write_modules, write_tower
@@ -36,12 +36,8 @@ class BiParts(NamedTuple):
 
 def read_bi(folder: Path) -> BiParts:
     """The parts of a sentence-transformers folder, ours or theirs, or of a bare encoder's folder."""
-    try:
+    with reading_settings(folder):
         return _read_bi(folder)
-    except (AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError) as error:
-        raise ModelError(
-            f"a setting in the JSON files of {folder} is missing or of the wrong kind: {error}"
-        ) from error
 
 
 def _read_bi(folder: Path) -> BiParts:
@@ -49,7 +45,7 @@ def _read_bi(folder: Path) -> BiParts:
     if not (folder / "modules.json").is_file():
         return read_backbone(folder, pooling=PoolingConfig(), config=BiConfig(), max_tokens=None)
     modules = _modules(folder)
-    settings = _settings(folder) | (manifest or {})
+    settings = read_json_if_there(folder / "config_sentence_transformers.json") | (manifest or {})
     strict = manifest is not None
     routes = _routes(modules[0].folder) if modules[0].kind == "Router" else None
     if routes is None:
@@ -62,6 +58,7 @@ def _read_bi(folder: Path) -> BiParts:
             raise ModelError(
                 f"the two towers of {folder} cut text into tokens differently: tercet needs one way"
             )
+    check_architecture(folder, manifest, tower.encoder.architecture)
     if settings.get("truncate_dim"):
         for each in {tower, other}:
             each.layers.append(Narrow(int(settings["truncate_dim"])))
@@ -115,7 +112,7 @@ def _read_route(modules: Sequence[Module], *, strict: bool) -> tuple[Tower, Toke
     if modules[0].kind != "Transformer":
         raise ModelError(f"{folder} is a {modules[0].kind}, where a bi-encoder has a Transformer")
     file = folder / "sentence_bert_config.json"
-    settings = read_json(file) if file.is_file() else {}
+    settings = read_json_if_there(file)
     unread = [name for name in UNREAD if settings.get(name)]
     if unread or settings.get("transformer_task", "feature-extraction") != "feature-extraction":
         raise ModelError(
@@ -129,11 +126,6 @@ def _read_route(modules: Sequence[Module], *, strict: bool) -> tuple[Tower, Toke
         lowercase=bool(settings.get("do_lower_case", False)),
     )
     return read_tower(encoder, modules[1:]), tokenizer
-
-
-def _settings(folder: Path) -> dict[str, Any]:
-    theirs = folder / "config_sentence_transformers.json"
-    return read_json(theirs) if theirs.is_file() else {}
 
 
 def _config(settings: dict[str, Any], folder: Path, *, towers: int) -> BiConfig:

@@ -16,6 +16,11 @@ def calibrate(scorer: Scorer, pairs: Iterable[Pair], *, method: Method = "platt"
         method: ``"platt"``, a logistic curve, or ``"isotonic"``, any rising one, for many pairs.
     """
     labelled = list(pairs)
+    for position, pair in enumerate(labelled):
+        if not isinstance(pair, Pair):
+            raise InputError(
+                f"pair {position} must be a tercet.Pair(context, candidate, label), got {type(pair).__name__}"
+            )
     if not labelled:
         raise InputError("there are no pairs: a calibration needs matches and others")
     scores = scorer.score_pairs([pair.context for pair in labelled], [pair.candidate for pair in labelled])

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+import torch
 from torch import Tensor, nn
 from torch.nn.functional import one_hot
 
@@ -31,20 +32,25 @@ class CodeLayer(nn.Module):
         self.logit_scale = Scale(config.logit_scale, learnable=config.learn_scales)
 
     def forward(self, tokens: TokenStates) -> CodeTensors:
-        """The codes of each context, in float32."""
-        states = tokens.states.float()
+        """The codes of each context, in float32 or better."""
+        states = _precise(tokens.states)
         if self.codes is None:
             chosen, present = chosen_tokens(tokens.mask, self.config.code_kind, self.config.codes)
             return CodeTensors(states_at(states, chosen, present), present)
-        vectors = self._attention(self.codes, tokens) @ states
-        return CodeTensors(vectors, vectors.new_ones(vectors.shape[:2]).bool())
+        with torch.autocast(states.device.type, enabled=False):
+            vectors = self._attention(self.codes, states, tokens.mask) @ states
+        return CodeTensors(vectors, torch.ones_like(vectors[..., 0], dtype=torch.bool))
 
     def attention(self, tokens: TokenStates) -> Tensor:
         """``[B, M, T]``: how much of each token is in each code."""
         if self.codes is not None:
-            return self._attention(self.codes, tokens)
+            return self._attention(self.codes, _precise(tokens.states), tokens.mask)
         chosen, present = chosen_tokens(tokens.mask, self.config.code_kind, self.config.codes)
         return one_hot(chosen, tokens.mask.shape[1]).float() * present.unsqueeze(-1)
 
-    def _attention(self, codes: Tensor, tokens: TokenStates) -> Tensor:
-        return attention_of_codes(codes, tokens.states.float(), tokens.mask, scale=self.code_scale())
+    def _attention(self, codes: Tensor, states: Tensor, mask: Tensor) -> Tensor:
+        return attention_of_codes(codes.to(states.dtype), states, mask, scale=self.code_scale())
+
+
+def _precise(states: Tensor) -> Tensor:
+    return states.to(torch.promote_types(states.dtype, torch.float32))

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from tercet.config import CrossConfig, Precision
 from tercet.errors import InputError
-from tercet.inputs import check_pairs
+from tercet.inputs import check_pairs, check_seed
 from tercet.models.cross_folder import CrossParts, read_backbone, read_cross, write_cross
 from tercet.models.encoder import Encoder
 from tercet.models.head import activate
@@ -26,7 +26,7 @@ from tercet.runtime.memory import release_free_memory
 from tercet.runtime.precision import pick_device
 
 
-class Read(NamedTuple):
+class Outcome(NamedTuple):
     """What came out for pairs: values ``[N, k]``, and tokens of each text that were not read, ``[N]``."""
 
     values: Floats
@@ -44,6 +44,7 @@ class CrossEncoder(NeuralScorer):
         self.config = parts.config
         self.encoder = parts.encoder
         self.head = parts.head
+        self.head.set_dropout(parts.config.dropout)
         self.pair_tokenizer = PairTokenizer(parts.tokenizer, floor=parts.config.context_floor)
         self._uses_segments = self.pair_tokenizer.has_segments and parts.encoder.segments > 1
         self._finish(parts.encoder)  # the head stays in float32
@@ -61,7 +62,10 @@ class CrossEncoder(NeuralScorer):
     ) -> Self:
         """An untrained cross-encoder over any Hugging Face encoder."""
         parts = read_backbone(
-            find_folder(backbone), config=config or CrossConfig(), max_tokens=max_tokens, seed=seed
+            find_folder(backbone),
+            config=config or CrossConfig(),
+            max_tokens=max_tokens,
+            seed=check_seed(seed),
         )
         return cls(parts, precision=precision).to(pick_device(device))
 
@@ -77,29 +81,31 @@ class CrossEncoder(NeuralScorer):
 
     def _scores(self, contexts: Sequence[Context], candidates: Sequence[str]) -> Scores:
         shape = len(contexts), len(candidates)
+        place = self._score_class()
         read = self._read_all(product(self._ids(contexts), self._ids(candidates)))
         return Scores(
-            values=self._score_of(read.values).reshape(shape),
+            values=read.values[:, place].reshape(shape),
             context_cuts=read.context_cuts.reshape(shape),
             candidate_cuts=read.candidate_cuts.reshape(shape),
         )
 
     def _pair_scores(self, contexts: Sequence[Context], candidates: Sequence[str]) -> Floats:
-        return self._score_of(self._read_pairs(contexts, candidates).values)
+        place = self._score_class()
+        return self._read_pairs(contexts, candidates).values[:, place]
 
-    def _read_pairs(self, contexts: Sequence[Context], candidates: Sequence[str]) -> Read:
+    def _read_pairs(self, contexts: Sequence[Context], candidates: Sequence[str]) -> Outcome:
         return self._read_all(zip(self._ids(contexts), self._ids(candidates), strict=True))
 
-    def _score_of(self, values: Floats) -> Floats:
-        """``[N]``: the one value of each pair that it is ranked by."""
+    def _score_class(self) -> int:
+        """Which output candidates are ranked by."""
         place = self.config.score_class if self.config.outputs > 1 else 0
         if place is None:
             names = ", ".join(self.config.labels) or "without names"
             raise InputError(
                 f"this model gives {self.config.outputs} classes ({names}) and no score: use classify(...), "
-                "or say which class is the score with score_class in its config"
+                "or choose one with scorer.config = dataclasses.replace(scorer.config, score_class=...)"
             )
-        return values[:, place]
+        return place
 
     def _ids(self, texts: Sequence[Context]) -> list[list[int]]:
         """The tokens of each text; one that comes again is not tokenised again."""
@@ -107,17 +113,17 @@ class CrossEncoder(NeuralScorer):
         ids = self.pair_tokenizer.ids([passage.text for passage in self._passages(different)])
         return [ids[place] for place in which]
 
-    def _read_all(self, pairs: Iterable[tuple[list[int], list[int]]]) -> Read:
+    def _read_all(self, pairs: Iterable[tuple[list[int], list[int]]]) -> Outcome:
         parts = list(self._stream(pairs))
-        return Read(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+        return Outcome(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
-    def _stream(self, pairs: Iterable[tuple[list[int], list[int]]]) -> Iterator[Read]:
+    def _stream(self, pairs: Iterable[tuple[list[int], list[int]]]) -> Iterator[Outcome]:
         """Read a window of pairs at a time, in order."""
-        for window in windows(pairs, self.batching, characters_of=lambda pair: len(pair[0]) + len(pair[1])):
+        for window in windows(pairs, self.batching, size_of=lambda pair: len(pair[0]) + len(pair[1])):
             joined = [self.pair_tokenizer.pair(context, candidate) for context, candidate in window]
             cuts = np.array([(pair.context_cut, pair.candidate_cut) for pair in joined], dtype=np.int64)
             self._warn_once(cuts.sum(axis=1), "pairs", "rankings count")
-            yield Read(self._forward(joined), cuts[:, 0], cuts[:, 1])
+            yield Outcome(self._forward(joined), cuts[:, 0], cuts[:, 1])
             release_free_memory()
 
     @torch.inference_mode()
@@ -153,4 +159,4 @@ class CrossEncoder(NeuralScorer):
         return write_cross(CrossParts(self.tokenizer, self.encoder, self.head, self.config), folder)
 
     def _facts(self) -> dict[str, Any]:
-        return {"config": asdict(self.config), "head": str(self.head.activation), **self.encoder.facts()}
+        return {"config": asdict(self.config), "head": self.head.facts(), **self.encoder.facts()}

@@ -15,7 +15,7 @@ from transformers import AutoModelForSequenceClassification
 
 from tercet.config import Activation, CrossConfig, HeadKind, PoolingConfig
 from tercet.errors import ModelError
-from tercet.files import read_json, read_json_list, write_json
+from tercet.files import read_json, read_json_if_there, read_json_list, write_json
 from tercet.models.encoder import (
     Encoder,
     check_finite,
@@ -25,7 +25,7 @@ from tercet.models.encoder import (
     write_encoder,
 )
 from tercet.models.head import Head, new_head
-from tercet.models.manifest import read_manifest
+from tercet.models.manifest import check_architecture, read_manifest, reading_settings
 from tercet.models.native_head import put_together, take_apart
 from tercet.models.tokenizer import Tokenizer, fitting_tokenizer
 from tercet.models.tower import Dense
@@ -89,12 +89,8 @@ def read_backbone(folder: Path, *, config: CrossConfig, max_tokens: int | None, 
 
 def read_cross(folder: Path) -> CrossParts:
     """The parts of a cross-encoder of tercet, sentence-transformers or transformers."""
-    try:
+    with reading_settings(folder):
         return _read_cross(folder)
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-        raise ModelError(
-            f"a setting in the JSON files of {folder} is missing or of the wrong kind: {error}"
-        ) from error
 
 
 def write_cross(parts: CrossParts, folder: Path) -> dict[str, Any]:
@@ -112,21 +108,21 @@ def write_cross(parts: CrossParts, folder: Path) -> dict[str, Any]:
     tokenizer.pretrained.save_pretrained(folder)
     write_json(folder / "sentence_bert_config.json", settings)
     write_modules(entries, folder)
-    names = {ours: theirs for theirs, ours in ACTIVATION_CLASSES.items()}
-    theirs: dict[str, Any] = {
+    class_of = {ours: name for name, ours in ACTIVATION_CLASSES.items()}
+    for_them: dict[str, Any] = {
         "model_type": "CrossEncoder",
-        "activation_fn": names[config.activation],
+        "activation_fn": class_of[config.activation],
         "prompts": {},
         "default_prompt_name": None,
     }
-    write_json(folder / "config_sentence_transformers.json", theirs)
+    write_json(folder / "config_sentence_transformers.json", for_them)
     return {"config": asdict(config)}
 
 
 def _read_cross(folder: Path) -> CrossParts:
     manifest = read_manifest(folder, "cross")
     modules = _modules(folder)
-    settings = _settings(folder / "sentence_bert_config.json")
+    settings = read_json_if_there(folder / "sentence_bert_config.json")
     kind: HeadKind = "native"
     if len(modules) > 1:
         kind = "linear" if len(modules) == 3 else "dense"
@@ -134,7 +130,10 @@ def _read_cross(folder: Path) -> CrossParts:
         head = _read_head(modules[1:], folder)
     else:
         encoder, head = _read_native(folder, strict=manifest is not None)
-    config = _config(kind, encoder, head, folder) if manifest is None else _own_config(manifest, head, folder)
+    check_architecture(folder, manifest, encoder.architecture)
+    config = _config(kind, encoder, head, folder)
+    if manifest is not None:
+        config = _own_config(manifest, config, folder)
     tokenizer = fitting_tokenizer(
         folder,
         encoder,
@@ -156,10 +155,6 @@ def _modules(folder: Path) -> list[Module]:
             "or one with a Pooling and one or two Dense behind it"
         )
     return modules
-
-
-def _settings(file: Path) -> dict[str, Any]:
-    return read_json(file) if file.is_file() else {}
 
 
 def _read_native(folder: Path, *, strict: bool) -> tuple[Encoder, Head]:
@@ -187,12 +182,11 @@ def _read_head(modules: Sequence[Module], folder: Path) -> Head:
     averages = pooling.kinds == ("mean",)
     if len(layers) == 1:
         return Head(layers[0].linear, averages=averages)
-    share = CrossConfig.dropout
     return Head(
         layers[1].linear,
         dense=layers[0].linear,
         activation=layers[0].activation,
-        dropout=(share, share),
+        drops_first=True,
         averages=averages,
     )
 
@@ -201,8 +195,8 @@ def _write_head(head: Head, width: int, folder: Path) -> list[tuple[str, str]]:
     pooling = PoolingConfig(kinds=("mean" if head.averages else "first",))
     entries = [(write_pooling(pooling, width, folder / "1_Pooling"), "1_Pooling")]
     layers = [Dense(head.linear, nn.Identity())]
-    if head.dense is not None and isinstance(head.activation, nn.Module):
-        layers.insert(0, Dense(head.dense, head.activation))
+    if head.dense is not None:
+        layers.insert(0, Dense(head.dense, head.activation or nn.Identity()))
     for place, layer in enumerate(layers, start=2):
         name = f"{place}_Dense"
         (folder / name).mkdir()
@@ -211,18 +205,18 @@ def _write_head(head: Head, width: int, folder: Path) -> list[tuple[str, str]]:
     return entries
 
 
-def _own_config(manifest: dict[str, Any], head: Head, folder: Path) -> CrossConfig:
-    settings: dict[str, Any] = manifest["config"]
-    config = CrossConfig(**settings | {"labels": tuple(settings["labels"])})
-    if head.linear.out_features != config.outputs:
-        raise ModelError(
-            f"{folder} has {head.linear.out_features} outputs and its settings say {config.outputs}"
-        )
+def _own_config(manifest: dict[str, Any], found: CrossConfig, folder: Path) -> CrossConfig:
+    """What our folder says, if that is what was found in it."""
+    config = CrossConfig(**manifest["config"])
+    for name in ("head", "outputs"):
+        said, is_there = getattr(config, name), getattr(found, name)
+        if said != is_there:
+            raise ModelError(f"{name} is {said} by the settings of {folder}, and {is_there} by its weights")
     return config
 
 
 def _config(kind: HeadKind, encoder: Encoder, head: Head, folder: Path) -> CrossConfig:
-    """What a folder of another library says."""
+    """What a folder says without our settings."""
     outputs = head.linear.out_features
     labels = tuple((encoder.transformer.config.id2label or {}).values())
     named = len(labels) == outputs > 1 and not all(label.startswith("LABEL_") for label in labels)
@@ -236,7 +230,7 @@ def _config(kind: HeadKind, encoder: Encoder, head: Head, folder: Path) -> Cross
 
 def _activation(folder: Path, outputs: int) -> Activation:
     """As sentence-transformers finds it, in the places of its several versions."""
-    theirs = _settings(folder / "config_sentence_transformers.json")
+    theirs = read_json_if_there(folder / "config_sentence_transformers.json")
     if theirs.get("default_prompt_name"):
         raise ModelError(f"{folder} puts a prompt before every pair, which no cross-encoder of tercet does")
     config = read_json(folder / "config.json")

@@ -1,6 +1,5 @@
 """Dual encoders: contexts and candidates become vectors apart from each other."""
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from os import PathLike
@@ -31,9 +30,6 @@ from tercet.runtime.memory import release_free_memory
 
 CODES_IN_MEMORY = 2**24
 """How many numbers of codes are held at once while many contexts are scored: 64 MB."""
-
-# vectors that are mapped into memory are read-only, and torch never writes to them here
-warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
 
 
 class Encoded(NamedTuple):
@@ -83,13 +79,13 @@ class DualEncoder(NeuralScorer):
 
     def match(self, codes: Codes, vectors: Floats) -> Floats:
         """``[B, C]``: the scores of contexts against candidates ``[C, D]``, both encoded before."""
-        with torch.inference_mode():
-            return _numpy(self.match_codes(_tensors(codes), torch.from_numpy(vectors)))
+        self._check_one_way()
+        return self._match(codes, vectors)
 
     def match_pairs(self, codes: Codes, vectors: Floats) -> Floats:
         """``[B]``: the scores of contexts against one candidate each, ``[B, D]``, both encoded before."""
-        with torch.inference_mode():
-            return _numpy(self.match_codes(_tensors(codes), torch.from_numpy(vectors).unsqueeze(1)))[:, 0]
+        self._check_one_way()
+        return self._match_pairs(codes, vectors)
 
     def encode(
         self,
@@ -131,13 +127,24 @@ class DualEncoder(NeuralScorer):
         """``[C]``: how many tokens of each candidate the model has no room for."""
         return _cuts(self._tokenise(check_candidates(candidates), "candidate"))
 
+    def _check_one_way(self) -> None:
+        """Raise if a context's codes and a candidate's vector do not make the whole score."""
+
+    def _match(self, codes: Codes, vectors: Floats) -> Floats:
+        with torch.inference_mode():
+            return _numpy(self.match_codes(_tensors(codes), _tensor(vectors)))
+
+    def _match_pairs(self, codes: Codes, vectors: Floats) -> Floats:
+        with torch.inference_mode():
+            return _numpy(self.match_codes(_tensors(codes), _tensor(vectors).unsqueeze(1)))[:, 0]
+
     def _scores(self, contexts: Sequence[Context], candidates: Sequence[Context]) -> Scores:
         right = self._encode(candidates, "candidate")
         rows: list[Floats] = []
         cuts: list[Counts] = []
         for group in self._groups(len(contexts)):
             left = self._encode(contexts[group], "context")
-            rows.append(self.match(left.codes, right.codes.vectors[:, 0]))
+            rows.append(self._match(left.codes, right.codes.vectors[:, 0]))
             cuts.append(left.cuts)
         return Scores(
             values=np.concatenate(rows),
@@ -156,7 +163,7 @@ class DualEncoder(NeuralScorer):
             first, last = np.searchsorted(which[order], [group.start, group.start + len(codes)])
             for part in self._groups(int(last - first)):
                 pairs = order[first:last][part]
-                scores[pairs] = self.match_pairs(codes.take(which[pairs] - group.start), vectors[pairs])
+                scores[pairs] = self._match_pairs(codes.take(which[pairs] - group.start), vectors[pairs])
         return scores
 
     def _groups(self, count: int) -> Iterator[slice]:
@@ -181,7 +188,7 @@ class DualEncoder(NeuralScorer):
         self, texts: Iterable[Context], side: Side, on_progress: Callable[[int], None] | None = None
     ) -> Iterator[Encoded]:
         """Encode a window of texts at a time, in order."""
-        for window in windows(texts, self.batching, characters_of=_characters):
+        for window in windows(texts, self.batching, size_of=_characters):
             tokens = self._tokenise(window, side)
             cuts = _cuts(tokens)
             self._warn_once(cuts, f"{side}s", f"{side}_cuts(...) and rankings count")
@@ -225,7 +232,21 @@ def _joined(parts: Sequence[Codes]) -> Codes:
 
 
 def _tensors(codes: Codes) -> CodeTensors:
-    return CodeTensors(torch.from_numpy(codes.vectors), torch.from_numpy(codes.mask))
+    return CodeTensors(_tensor(codes.vectors), torch.from_numpy(codes.mask))
+
+
+def _tensor(vectors: Floats) -> Tensor:
+    """The vectors without a copy, those of a file that is mapped into memory too."""
+    values = np.ascontiguousarray(vectors, dtype=np.float32)
+    return torch.from_numpy(values if values.flags.writeable else np.asarray(_Readable(values)))
+
+
+class _Readable:
+    """An array that does not say it is read-only: torch would warn, though nothing here writes to it."""
+
+    def __init__(self, values: Floats) -> None:
+        self.values = values  # which own the memory
+        self.__array_interface__ = values.__array_interface__ | {"data": (values.ctypes.data, False)}
 
 
 def _numpy(tensor: Tensor) -> Floats:

@@ -49,6 +49,11 @@ class Encoder(nn.Module):
             transformer.set_attn_implementation(IMPLEMENTATION)
 
     @property
+    def architecture(self) -> str:
+        """Which kind of transformer it is."""
+        return str(self.transformer.config.model_type)
+
+    @property
     def width(self) -> int:
         """D, the length of a state."""
         return int(self.transformer.config.hidden_size)
@@ -157,6 +162,9 @@ def read_transformer(folder: Path, auto_class: Any, **settings: int) -> tuple[Pr
             )
     except Exception as error:  # a broken folder fails here in many ways
         raise ModelError(f"the model in {folder} cannot be read: {error}") from error
+    for weight in transformer.parameters():
+        # what is mapped from a file lies askew in memory, and other kernels would turn a last bit
+        weight.data = weight.data.clone()
     return transformer.eval(), LoadReport(report["missing_keys"], report["unexpected_keys"])
 
 
@@ -195,6 +203,8 @@ def _first_position(transformer: PreTrainedModel) -> int:
 
 
 def _check_safe(folder: Path) -> None:
+    if (folder / "context" / "config.json").is_file():
+        raise ModelError(f"{folder} is a poly-encoder: a plain encoder of it is {folder / 'context'}")
     if not (folder / "config.json").is_file():
         raise ModelError(f"{folder} has no config.json: it is no model folder, or was only half written")
     _check_no_code(folder)

@@ -4,6 +4,7 @@ import json
 from hashlib import sha256
 from typing import Any
 
+import torch
 from torch import nn
 from transformers import PreTrainedConfig
 
@@ -17,10 +18,10 @@ INCIDENTAL = frozenset(
 
 def fingerprint(module: nn.Module, facts: dict[str, Any]) -> str:
     """Hexadecimal digits that change with any weight and with any of the facts."""
-    digest = sha256(json.dumps(facts, sort_keys=True, ensure_ascii=False, default=str).encode())
+    digest = sha256(json.dumps(facts, sort_keys=True, ensure_ascii=False).encode())
     for name, weight in sorted(module.named_parameters()):
         digest.update(f"{name} {weight.dtype} {list(weight.shape)}".encode())
-        digest.update(weight.detach().cpu().contiguous().numpy().data)
+        digest.update(weight.detach().cpu().flatten().view(torch.uint8).numpy().data)
     return digest.hexdigest()[:DIGITS]
 
 

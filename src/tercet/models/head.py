@@ -1,6 +1,6 @@
 """The states of a pair to its outputs, and outputs to scores."""
 
-from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -18,9 +18,9 @@ class Head(nn.Module):
         linear: nn.Linear,
         *,
         dense: nn.Linear | None = None,
-        activation: Callable[[Tensor], Tensor] | None = None,
+        activation: nn.Module | None = None,
         norm: nn.Module | None = None,
-        dropout: tuple[float, float] = (0.0, 0.0),
+        drops_first: bool = False,
         averages: bool = False,
     ) -> None:
         super().__init__()
@@ -28,8 +28,18 @@ class Head(nn.Module):
         self.dense = dense
         self.activation = activation
         self.norm = norm
-        self.before, self.after = (nn.Dropout(share) for share in dropout)
+        self.before, self.after = nn.Dropout(0.0), nn.Dropout(0.0)
+        self.drops_first = drops_first
         self.averages = averages
+
+    def set_dropout(self, share: float) -> None:
+        """Before the last layer and, in some heads, before the dense one; a lone linear layer has none."""
+        self.after.p = 0.0 if self.dense is None else share
+        self.before.p = self.after.p if self.drops_first else 0.0
+
+    def facts(self) -> dict[str, Any]:
+        """What decides its outputs beside the weights."""
+        return {"activation": type(self.activation).__name__, "averages": self.averages}
 
     def forward(self, tokens: TokenStates) -> Tensor:
         """``[B, k]``, in float32: half precision would make ties of scores that differ."""
@@ -51,7 +61,7 @@ def new_head(config: CrossConfig, *, width: int, seed: int) -> Head:
     if config.head == "linear":
         return Head(linear)
     dense = _new_linear(width, width, generator)
-    return Head(linear, dense=dense, activation=nn.GELU(), dropout=(config.dropout, config.dropout))
+    return Head(linear, dense=dense, activation=nn.GELU(), drops_first=True)
 
 
 def activate(outputs: Tensor, activation: Activation) -> Tensor:

@@ -2,19 +2,20 @@
 
 from os import PathLike
 from pathlib import Path
+from typing import TypeAlias
 
 from tercet.config import Precision
 from tercet.errors import ModelError
-from tercet.files import read_json
+from tercet.files import read_json_if_there
 from tercet.models.bi import BiEncoder
 from tercet.models.cross import CrossEncoder
-from tercet.models.manifest import NAME
+from tercet.models.manifest import read_manifest
 from tercet.models.poly import PolyEncoder
 from tercet.models.sources import find_folder
 
-KINDS: dict[str, type[BiEncoder | PolyEncoder | CrossEncoder]] = {
-    each.kind: each for each in (BiEncoder, PolyEncoder, CrossEncoder)
-}
+AnyScorer: TypeAlias = BiEncoder | PolyEncoder | CrossEncoder
+
+KINDS: dict[str, type[AnyScorer]] = {each.kind: each for each in (BiEncoder, PolyEncoder, CrossEncoder)}
 
 FOREIGN_KINDS = {None: "bi", "SentenceTransformer": "bi", "CrossEncoder": "cross"}
 """What sentence-transformers calls the kinds; older folders, which do not say, are bi-encoders."""
@@ -22,7 +23,7 @@ FOREIGN_KINDS = {None: "bi", "SentenceTransformer": "bi", "CrossEncoder": "cross
 
 def load(
     source: str | PathLike[str], *, precision: Precision = "fp32", device: str | None = None
-) -> BiEncoder | PolyEncoder | CrossEncoder:
+) -> AnyScorer:
     """The scorer that ``source`` names, of whatever kind it is.
 
     Args:
@@ -36,19 +37,16 @@ def load(
 
 def kind_of(folder: Path) -> str:
     """``bi``, ``poly`` or ``cross``; a bare encoder is taken for a bi-encoder."""
-    if (folder / NAME).is_file():
-        kind = str(read_json(folder / NAME).get("kind"))
+    manifest = read_manifest(folder)
+    if manifest is not None:
+        kind = manifest.get("kind")
         if kind not in KINDS:
             raise ModelError(f"{folder} holds a model of kind {kind!r}; this tercet knows {', '.join(KINDS)}")
-        return kind
-    settings = folder / "config_sentence_transformers.json"
-    if settings.is_file():
-        named = read_json(settings).get("model_type")
-        if named not in FOREIGN_KINDS:
-            raise ModelError(f"{folder} holds a {named}, which is neither a bi- nor a cross-encoder")
+        return str(kind)
+    named = read_json_if_there(folder / "config_sentence_transformers.json").get("model_type")
+    if named not in FOREIGN_KINDS:
+        raise ModelError(f"{folder} holds a {named}, which is neither a bi- nor a cross-encoder")
+    if named is not None or (folder / "modules.json").is_file():
         return FOREIGN_KINDS[named]
-    if (folder / "modules.json").is_file():
-        return "bi"
-    config = folder / "config.json"
-    named = (read_json(config).get("architectures") or [""]) if config.is_file() else [""]
-    return "cross" if str(named[0]).endswith("ForSequenceClassification") else "bi"
+    classes = read_json_if_there(folder / "config.json").get("architectures") or [""]
+    return "cross" if str(classes[0]).endswith("ForSequenceClassification") else "bi"

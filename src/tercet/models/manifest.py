@@ -1,5 +1,7 @@
 """``tercet.json``: what a model folder says of itself, in every folder that tercet writes."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +12,17 @@ NAME = "tercet.json"
 FORMAT_VERSION = 1
 
 
-def read_manifest(folder: Path, kind: str) -> dict[str, Any] | None:
-    """What the folder says of itself if it is of this kind, or None if another library wrote it."""
+def read_manifest(folder: Path, kind: str | None = None) -> dict[str, Any] | None:
+    """What the folder says of itself, or None if another library wrote it.
+
+    Args:
+        kind: what kind of model it must be; any by default.
+    """
     if not (folder / NAME).is_file():
         return None
     manifest = read_json(folder / NAME)
     version = manifest.get("format_version")
-    if not isinstance(version, int) or isinstance(version, bool):
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise ModelError(
             f"format_version in {folder / NAME} is missing or of the wrong kind: the folder is broken"
         )
@@ -25,7 +31,7 @@ def read_manifest(folder: Path, kind: str) -> dict[str, Any] | None:
             f"{folder} has format version {version}, this tercet knows up to {FORMAT_VERSION}: "
             "install a newer tercet"
         )
-    if manifest.get("kind") != kind:
+    if kind is not None and manifest.get("kind") != kind:
         raise ModelError(
             f"{folder} holds a model of kind {manifest.get('kind')!r}, not {kind!r}: "
             "tercet.load reads every kind"
@@ -39,3 +45,23 @@ def write_manifest(folder: Path, *, kind: str, fingerprint: str, settings: dict[
         folder / NAME,
         {"format_version": FORMAT_VERSION, "kind": kind, "fingerprint": fingerprint, **settings},
     )
+
+
+@contextmanager
+def reading_settings(folder: Path) -> Iterator[None]:
+    """Turn what goes wrong with JSON that is not as it should be into an error that names the folder."""
+    try:
+        yield
+    except (AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError) as error:
+        raise ModelError(
+            f"a setting in the JSON files of {folder} is missing or of the wrong kind: {error}"
+        ) from error
+
+
+def check_architecture(folder: Path, manifest: dict[str, Any] | None, found: str) -> None:
+    """Raise if the transformer is not of the architecture that the model was saved with."""
+    saved = found if manifest is None else manifest.get("architecture", found)
+    if saved != found:
+        raise ModelError(
+            f"{folder} was saved with the architecture {saved}, its config.json now says {found}"
+        )

@@ -19,6 +19,7 @@ from torch.autograd.function import once_differentiable
 from torch.linalg import vecdot
 
 from tercet.errors import InputError
+from tercet.inputs import check_scale
 
 BLOCK = 2**18
 """How many products are made at once: a megabyte, which stays in the cache while it is worked on."""
@@ -46,29 +47,38 @@ def match(
     Args:
         codes: ``[B, M, D]``
         candidates: ``[C, D]``, the same for all contexts, or ``[B, C, D]``.
-        mask: ``[B, M]``, false where a short context has no code; every context has at least one.
-        scale: ``a``, how sharply the candidates attend to the codes; it does not touch the products.
+        mask: ``[B, M]``, false (or 0) where a short context has no code; every context has at least one.
+        scale: ``a`` > 0, how sharply the candidates attend to the codes; it does not touch the products.
+
+    It can be differentiated once, not twice.
     """
+    mask = None if mask is None else mask.bool()
     _check_shapes(codes, candidates, mask)
-    dtype = torch.promote_types(codes.dtype, torch.float32)
-    codes, candidates = codes.to(dtype), candidates.to(dtype)
+    if not torch.is_tensor(scale):
+        check_scale("scale", scale)
+    codes = codes.to(torch.promote_types(codes.dtype, torch.float32))
     with torch.autocast(codes.device.type, enabled=False):
-        if codes.shape[1] == 1:
+        if codes.shape[1] == 1 and candidates.dtype == codes.dtype:
             return _dot_products(codes[:, 0], candidates)
-        sharpness = torch.as_tensor(scale, dtype=dtype, device=codes.device)
+        sharpness = torch.as_tensor(scale, dtype=codes.dtype, device=codes.device)
         return _match(codes, candidates, mask, sharpness)
 
 
 def attend(codes: Tensor, candidates: Tensor, mask: Tensor | None, scale: float | Tensor) -> Attended:
     """The attention of a block's candidates over its codes."""
-    if candidates.dim() == 2:
-        candidates = candidates.expand(len(codes), -1, -1)
-    sharpened = (scale * codes).transpose(1, 2)  # [B, D, M]; cheaper than to multiply the products
-    if mask is None:
-        logits = torch.bmm(candidates, sharpened)  # [B, C, M]
+    candidates = candidates.to(codes.dtype)
+    sharpened = scale * codes  # cheaper than to multiply the products
+    barred = None if mask is None else torch.zeros_like(mask, dtype=codes.dtype).masked_fill_(~mask, BARRED)
+    if candidates.dim() == 2:  # one product for all contexts, and no copy of the candidates for each
+        columns = sharpened.flatten(0, 1).T  # [D, B * M]
+        products = (
+            candidates @ columns if barred is None else torch.addmm(barred.flatten(), candidates, columns)
+        )
+        logits = products.unflatten(1, codes.shape[:2]).transpose(0, 1)  # [B, C, M]
+    elif barred is None:
+        logits = torch.bmm(candidates, sharpened.transpose(1, 2))
     else:
-        barred = torch.zeros_like(mask, dtype=codes.dtype).masked_fill_(~mask, BARRED).unsqueeze(1)
-        logits = torch.baddbmm(barred, candidates, sharpened)
+        logits = torch.baddbmm(barred.unsqueeze(1), candidates, sharpened.transpose(1, 2))
     return Attended(logits, logits.softmax(dim=-1))
 
 
@@ -87,11 +97,12 @@ class _Match(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None, Tensor]:
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor | None, None, Tensor]:
         """The gradients of codes, candidates and scale from that of the scores, ``[B, C]``."""
         codes, candidates, mask, scale = ctx.saved_tensors
-        of_codes, of_candidates = torch.zeros_like(codes), torch.zeros_like(candidates)
-        of_scale = torch.zeros_like(scale)
+        of_codes, of_scale = torch.zeros_like(codes), torch.zeros_like(scale)
+        # cached candidates are many and want none
+        of_candidates = torch.zeros_like(candidates) if ctx.needs_input_grad[1] else None
         for rows, columns in _blocks(codes, candidates):
             part = _part(candidates, rows, columns)
             logits, weights = attend(codes[rows], part, _rows(mask, rows), scale)
@@ -100,10 +111,10 @@ class _Match(torch.autograd.Function):
             of_scale += (weights * logits * excess).sum() / scale**2
             of_products = weights * (1 + excess)
             per = "c" if candidates.dim() == 2 else "bc"  # the letters of a candidate
-            of_codes[rows] += torch.einsum(f"bcm,{per}d->bmd", of_products, part)
-            _part(of_candidates, rows, columns).add_(
-                torch.einsum(f"bcm,bmd->{per}d", of_products, codes[rows])
-            )
+            of_codes[rows] += torch.einsum(f"bcm,{per}d->bmd", of_products, part.to(codes.dtype))
+            if of_candidates is not None:
+                of_part = torch.einsum(f"bcm,bmd->{per}d", of_products, codes[rows])
+                _part(of_candidates, rows, columns).add_(of_part)
         return of_codes, of_candidates, None, of_scale
 
 
@@ -119,13 +130,11 @@ def _dot_products(vectors: Tensor, candidates: Tensor) -> Tensor:
 
 def _blocks(codes: Tensor, candidates: Tensor) -> Iterator[tuple[slice, slice]]:
     """Contexts and candidates that are scored together."""
-    count, number = len(codes), candidates.shape[-2]
-    contexts = min(CONTEXTS_IN_BLOCK, count)
-    width = BLOCK // (contexts * codes.shape[1])
-    width = min(max(width, FEWEST_CANDIDATES), MOST_CANDIDATES)
-    for row in range(0, count, contexts):
-        for column in range(0, number, width):
-            yield slice(row, row + contexts), slice(column, column + width)
+    together = max(1, min(CONTEXTS_IN_BLOCK, len(codes)))
+    width = min(max(BLOCK // (together * codes.shape[1]), FEWEST_CANDIDATES), MOST_CANDIDATES)
+    for row in range(0, len(codes), together):
+        for column in range(0, candidates.shape[-2], width):
+            yield slice(row, row + together), slice(column, column + width)
 
 
 def _part(candidates: Tensor, rows: slice, columns: slice) -> Tensor:

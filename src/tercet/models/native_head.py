@@ -54,14 +54,12 @@ def take_apart(model: PreTrainedModel, folder: Path) -> tuple[Encoder, Head]:
     if name.startswith("config."):
         name = getattr(config, name.removeprefix("config."))
     base = model.base_model
-    own = [part for child in model.children() if child is not base for part in child.modules()]
-    share = next(part.p for part in reversed(own) if isinstance(part, nn.Dropout))
     head = Head(
         _linear(model, places.linear),
         dense=_linear(model, places.dense),
         activation=ACT2FN[name],
         norm=model.get_submodule(places.norm) if places.norm else None,
-        dropout=(share if places.drops_first else 0.0, share),
+        drops_first=places.drops_first,
         averages=getattr(config, "classifier_pooling", "cls") == "mean",
     )
     if getattr(base, "pooler", None) is not None:

@@ -73,10 +73,10 @@ class NeuralScorer(nn.Module, Scorer):
 
     def save(self, path: str | PathLike[str]) -> Path:
         """Write a folder that ``tercet.load`` reads, whole or not at all; gives its path."""
-        if any(weight.dtype != torch.float32 for weight in self.parameters()):
-            raise OutputError("a bf16 model has lost digits of its weights: load it in fp32 to save it")
+        if self.precision != "fp32" or any(weight.dtype != torch.float32 for weight in self.parameters()):
+            raise OutputError("only float32 has all digits of the weights: load the model in fp32 to save it")
         with new_folder(Path(path)) as folder:
-            settings = self._write(folder)
+            settings = {"architecture": self.backbone.architecture, **self._write(folder)}
             write_manifest(folder, kind=self.kind, fingerprint=self.fingerprint, settings=settings)
             write_calibration(self.calibration, folder)
         return Path(path)
@@ -88,7 +88,7 @@ class NeuralScorer(nn.Module, Scorer):
         return {
             "kind": self.kind,
             "fingerprint": self.fingerprint,
-            "architecture": config.model_type,
+            "architecture": self.backbone.architecture,
             "layers": config.num_hidden_layers,
             "width": self.backbone.width,
             "parameters": sum(weight.numel() for weight in self.parameters()),

@@ -11,16 +11,17 @@ import torch
 from torch import Tensor
 
 from tercet.config import PolyConfig, PoolingConfig, Precision
-from tercet.inputs import check_context, check_text
+from tercet.errors import InputError
+from tercet.inputs import check_context, check_seed, check_text
 from tercet.models.code_layer import CodeTensors
 from tercet.models.dual import DualEncoder
 from tercet.models.encoder import Encoder
-from tercet.models.explain import shares
+from tercet.models.explain import by_characters, code_shares, shares, token_shares
 from tercet.models.match import match
 from tercet.models.poly_folder import PolyParts, read_backbone, read_poly, write_poly
 from tercet.models.sources import find_folder
 from tercet.models.tower import Tower
-from tercet.records import CodeShare, Context, Explanation, Floats, Scores, TokenShare
+from tercet.records import Context, Explanation, Floats, Scores
 from tercet.runtime.precision import pick_device
 
 
@@ -52,7 +53,7 @@ class PolyEncoder(DualEncoder):
     ) -> Self:
         """An untrained poly-encoder over any Hugging Face encoder; both towers start from its weights."""
         parts = read_backbone(
-            find_folder(backbone), config=config or PolyConfig(), max_tokens=max_tokens, seed=seed
+            find_folder(backbone), config=config or PolyConfig(), max_tokens=max_tokens, seed=check_seed(seed)
         )
         return cls(parts, precision=precision).to(pick_device(device))
 
@@ -80,7 +81,7 @@ class PolyEncoder(DualEncoder):
         return vectors
 
     def match_codes(self, codes: CodeTensors, candidates: Tensor) -> Tensor:
-        """``[B, C]``: each candidate attends over the codes of each context."""
+        """``[B, C]``: each candidate attends over the codes of each context; one way of a symmetric score."""
         scores = match(codes.vectors, candidates, mask=codes.mask, scale=self.code_layer.candidate_scale())
         return scores * torch.as_tensor(self.code_layer.logit_scale(), device=scores.device)
 
@@ -94,30 +95,30 @@ class PolyEncoder(DualEncoder):
         passages = self._passages([check_context(context), check_text(candidate, "candidate")])
         left, right = self.tokenizer.encode(passages)
         tokens = self.context_encoder([left.ids])
-        vector = self.candidate_vectors([right.ids])
-        attention = self.code_layer.attention(tokens)[0]  # [M, T]
-        of_codes, of_tokens = shares(
-            tokens.states[0].float(), attention, vector[0], scale=self.code_layer.candidate_scale.value
+        found = shares(
+            tokens.states[0].float(),
+            self.code_layer.attention(tokens)[0],
+            self.candidate_vectors([right.ids])[0],
+            scale=self.code_layer.candidate_scale.value,
+            logit_scale=self.code_layer.logit_scale.value,
         )
-        factor = self.code_layer.logit_scale.value
+        found, pieces = by_characters(found, self.tokenizer.pieces(passages[0]))
         return Explanation(
             context=passages[0].text,
             candidate=candidate,
-            score=factor * float(of_codes.contributions.sum()),
-            codes=tuple(
-                CodeShare(position, weight, factor * part)
-                for position, (weight, part) in enumerate(zip(*(x.tolist() for x in of_codes), strict=True))
-            ),
-            tokens=tuple(
-                TokenShare(piece.text, piece.start, piece.end, weight, factor * part)
-                for piece, weight, part in zip(
-                    self.tokenizer.pieces(passages[0]), *(x.tolist() for x in of_tokens), strict=True
-                )
-            ),
-            attention=attention.cpu().numpy(),
+            score=float(found.code_parts.sum()),
+            codes=code_shares(found),
+            tokens=token_shares(found, pieces),
+            attention=found.attention,
             context_cut=left.cut,
             candidate_cut=right.cut,
         )
+
+    def _check_one_way(self) -> None:
+        if self.config.symmetric:
+            raise InputError(
+                "a symmetric score needs codes and vectors of both texts: use score, score_many, score_pairs"
+            )
 
     def _scores(self, contexts: Sequence[Context], candidates: Sequence[Context]) -> Scores:
         there = super()._scores(contexts, candidates)

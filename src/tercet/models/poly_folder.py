@@ -1,7 +1,7 @@
 """A poly-encoder as a folder.
 
-``tercet.json`` holds the settings, ``poly.safetensors`` the codes and learnt scales, ``context`` and, with
-two towers, ``candidate`` the transformers as Hugging Face folders; the tokenizer's files lie beside them.
+``tercet.json`` holds the settings, ``poly.safetensors`` the codes and learnt scales, ``context`` an encoder
+with its tokenizer as a Hugging Face folder, and ``candidate``, where there are two towers, the other encoder.
 """
 
 from dataclasses import asdict
@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tercet.config import PolyConfig
-from tercet.errors import ModelError
+from tercet.errors import InputError, ModelError
 from tercet.models.code_layer import CodeLayer
 from tercet.models.encoder import Encoder, read_encoder, write_encoder
-from tercet.models.manifest import read_manifest
+from tercet.models.manifest import check_architecture, read_manifest, reading_settings
 from tercet.models.tokenizer import Tokenizer, fitting_tokenizer
 from tercet.models.weights import read_weights, write_weights
 
@@ -32,6 +32,10 @@ def read_backbone(folder: Path, *, config: PolyConfig, max_tokens: int | None, s
     """The parts of an untrained poly-encoder over the encoder in ``folder``; two towers start equal."""
     encoders = [read_encoder(folder) for _ in range(config.towers)]
     tokenizer = fitting_tokenizer(folder, encoders[0], max_tokens=max_tokens)
+    if config.codes > tokenizer.max_tokens:
+        raise InputError(
+            f"codes must be at most {tokenizer.max_tokens}, the tokens that are read, got {config.codes}"
+        )
     layer = CodeLayer(config, width=encoders[0].width, seed=seed)
     return PolyParts(tokenizer, encoders[0], encoders[-1], layer)
 
@@ -44,12 +48,8 @@ def read_poly(folder: Path) -> PolyParts:
             f"{folder} has no tercet.json: it is no poly-encoder; make one over it with "
             f'"tercet new poly OUT --backbone {folder}"'
         )
-    try:
-        return _read_parts(folder, PolyConfig(**manifest["config"]), **manifest["tokenizer"])
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-        raise ModelError(
-            f"a setting in the JSON files of {folder} is missing or of the wrong kind: {error}"
-        ) from error
+    with reading_settings(folder):
+        return _read_parts(folder, manifest)
 
 
 def write_poly(parts: PolyParts, folder: Path) -> dict[str, Any]:
@@ -59,20 +59,28 @@ def write_poly(parts: PolyParts, folder: Path) -> dict[str, Any]:
     for name, encoder in list(encoders.items())[: config.towers]:
         (folder / name).mkdir()
         write_encoder(encoder, folder / name)
-    parts.tokenizer.pretrained.save_pretrained(folder)
+    parts.tokenizer.pretrained.save_pretrained(folder / "context")
     write_weights(parts.code_layer, folder / WEIGHTS)
     limits = {"max_tokens": parts.tokenizer.max_tokens, "lowercase": parts.tokenizer.lowercase}
     return {"config": asdict(config), "tokenizer": limits}
 
 
-def _read_parts(folder: Path, config: PolyConfig, *, max_tokens: int, lowercase: bool) -> PolyParts:
+def _read_parts(folder: Path, manifest: dict[str, Any]) -> PolyParts:
+    config = PolyConfig(**manifest["config"])
+    if config.towers == 1 and (folder / "candidate").exists():
+        raise ModelError(f"{folder} has 1 tower by its settings, and a second in {folder / 'candidate'}")
     context = read_encoder(folder / "context", strict=True)
     candidate = context if config.towers == 1 else read_encoder(folder / "candidate", strict=True)
+    for encoder in (context, candidate):
+        check_architecture(folder, manifest, encoder.architecture)
     if candidate.width != context.width:
         raise ModelError(
             f"the towers of {folder} are {context.width} and {candidate.width} wide: they must be equal"
         )
-    tokenizer = fitting_tokenizer(folder, context, max_tokens=max_tokens, lowercase=lowercase)
+    limits: dict[str, Any] = manifest["tokenizer"]
+    tokenizer = fitting_tokenizer(
+        folder / "context", context, max_tokens=limits["max_tokens"], lowercase=limits["lowercase"]
+    )
     layer = CodeLayer(config, width=context.width)
     read_weights(layer, folder / WEIGHTS)
     return PolyParts(tokenizer, context, candidate, layer)

@@ -11,6 +11,7 @@ from tokenizers.normalizers import Sequence as Normalizers
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from tercet.errors import InputError, ModelError
+from tercet.inputs import check_count
 from tercet.models.encoder import Encoder
 
 Token = TypeVar("Token")
@@ -166,7 +167,7 @@ def fitting_tokenizer(
             f"the tokenizer in {folder} has {len(pretrained)} tokens, its model knows {encoder.vocabulary}: "
             "they do not belong together"
         )
-    limit = max_tokens if max_tokens is not None else pretrained.model_max_length
+    limit = check_count("max_tokens", pretrained.model_max_length if max_tokens is None else max_tokens)
     if encoder.max_tokens is not None:
         limit = min(limit, encoder.max_tokens)
     return Tokenizer(pretrained, max_tokens=limit, lowercase=lowercase)
@@ -189,6 +190,10 @@ def read_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
 def _pair_template(rust: RustTokenizer, *, has_segments: bool) -> PairTemplate:
     encoding = rust.encode("a", "b")
     owners = encoding.sequence_ids
+    if set(owners) != {None, 0, 1}:
+        raise ModelError(
+            "the tokenizer puts no special tokens around a pair: give its tokenizer.json a pair template"
+        )
     first, second = owners.index(0), owners.index(1)
     ends = [len(owners) - owners[::-1].index(owner) for owner in (0, 1)]
     if second < ends[0]:

@@ -26,14 +26,14 @@ def batches_by_tokens(lengths: Sequence[int], budget: int) -> list[list[int]]:
 
 
 def windows(
-    items: Iterable[Item], config: BatchConfig, *, characters_of: Callable[[Item], int]
+    items: Iterable[Item], config: BatchConfig, *, size_of: Callable[[Item], int]
 ) -> Iterator[list[Item]]:
     """Consecutive runs of ``items`` that fit in memory whatever their number and length."""
     window: list[Item] = []
     characters = 0
     for item in items:
         window.append(item)
-        characters += characters_of(item)
+        characters += size_of(item)
         if len(window) == config.window_texts or characters >= config.window_characters:
             yield window
             window, characters = [], 0
