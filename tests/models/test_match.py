@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import tercet
-from tercet.models.match import BLOCK, CONTEXTS_IN_BLOCK, MOST_CANDIDATES, match
+from tercet.models.match import CPU_BLOCK, match
 
 
 def literal(codes: Tensor, candidates: Tensor, mask: Tensor | None, scale: float | Tensor) -> Tensor:
@@ -76,7 +76,7 @@ def test_match_and_its_gradients_equal_the_paper(
 @pytest.mark.parametrize("own", [False, True])
 def test_blocks_join_without_a_seam(own: bool) -> None:
     contexts, codes, candidates = 5, 64, 2100  # several blocks each way
-    assert contexts * codes * candidates > 2 * BLOCK
+    assert contexts * codes * candidates > 2 * CPU_BLOCK.products
     y, mask = random(contexts, codes, 6), short(contexts, codes)
     c = random(contexts, candidates, 6, seed=1) if own else random(candidates, 6, seed=1)
     pairs = [match(y, c, mask=mask, scale=2.0), literal(y, c, mask, 2.0)]
@@ -166,9 +166,7 @@ def test_no_vector_is_built_for_each_candidate() -> None:
     with Watch(), torch.no_grad():
         match(y, c)
     # the arguments, the result, or a block of products
-    allowed = max(c.numel(), contexts * candidates, CONTEXTS_IN_BLOCK * MOST_CANDIDATES * codes)
-    assert max(made) <= allowed
-    assert allowed < CONTEXTS_IN_BLOCK * MOST_CANDIDATES * width
+    assert max(made) <= max(c.numel(), contexts * candidates, CPU_BLOCK.products)
 
 
 def test_fixed_candidates_get_no_gradient() -> None:

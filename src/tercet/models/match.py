@@ -21,12 +21,21 @@ from torch.linalg import vecdot
 from tercet.errors import InputError
 from tercet.inputs import check_scale
 
-BLOCK = 2**18
-"""How many products are made at once: a megabyte, which stays in the cache while it is worked on."""
 
-CONTEXTS_IN_BLOCK = 4
-FEWEST_CANDIDATES, MOST_CANDIDATES = 1024, 4096
-"""Fewer make the matrix product slow, more leave the cache."""
+class BlockSize(NamedTuple):
+    """How many products are made at once, and within that, how many contexts and candidates at the most."""
+
+    products: int
+    contexts: int
+    fewest_candidates: int
+    most_candidates: int
+
+
+CPU_BLOCK = BlockSize(products=2**18, contexts=4, fewest_candidates=1024, most_candidates=4096)
+"""A megabyte, which stays in the cache; fewer candidates make the matrix product slow."""
+
+GPU_BLOCK = BlockSize(products=2**24, contexts=1024, fewest_candidates=1024, most_candidates=2**16)
+"""64 megabytes: smaller ones leave a GPU waiting for the next."""
 
 BARRED = -1e30
 """Added to the products of codes that are not there: their weight is exactly 0, and 0 times this is 0."""
@@ -130,10 +139,14 @@ def _dot_products(vectors: Tensor, candidates: Tensor) -> Tensor:
 
 def _blocks(codes: Tensor, candidates: Tensor) -> Iterator[tuple[slice, slice]]:
     """Contexts and candidates that are scored together."""
-    together = max(1, min(CONTEXTS_IN_BLOCK, len(codes)))
-    width = min(max(BLOCK // (together * codes.shape[1]), FEWEST_CANDIDATES), MOST_CANDIDATES)
-    for row in range(0, len(codes), together):
-        for column in range(0, candidates.shape[-2], width):
+    size = CPU_BLOCK if codes.device.type == "cpu" else GPU_BLOCK
+    contexts, number, candidate_count = len(codes), codes.shape[1], candidates.shape[-2]
+    each = number * max(1, min(candidate_count, size.most_candidates))  # products of one context
+    together = min(max(size.products // each, 1), size.contexts)
+    width = size.products // (min(together, max(contexts, 1)) * number)
+    width = min(max(width, size.fewest_candidates), size.most_candidates)
+    for row in range(0, contexts, together):
+        for column in range(0, candidate_count, width):
             yield slice(row, row + together), slice(column, column + width)
 
 
