@@ -79,7 +79,8 @@ def test_an_existing_file_is_overwritten_on_request(tiny: tercet.BiEncoder, tmp_
 
 
 ENCODE_FOR_EVER = """
-import sys, tercet
+import signal, sys, tercet
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job would ignore it
 def texts():
     for number in range(10**9):
         if number == 8_300:
@@ -97,7 +98,10 @@ def stop_midway(path: Path, how: signal.Signals) -> None:
         assert process.stdout.readline() == "going\n"
         assert any(name.endswith(".partial") for name in os.listdir(path.parent))
         process.send_signal(how)
-        assert process.wait(timeout=60) != 0
+        try:
+            assert process.wait(timeout=60) != 0
+        finally:
+            process.kill()
 
 
 def test_an_interrupt_leaves_nothing_behind(tmp_path: Path) -> None:
