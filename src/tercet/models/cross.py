@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tercet.config import CrossConfig, Precision
+from tercet.config import CrossConfig, Precision, Side
 from tercet.errors import InputError
 from tercet.inputs import check_pairs, check_seed
 from tercet.models.cross_folder import CrossParts, read_backbone, read_cross, write_cross
@@ -82,7 +82,9 @@ class CrossEncoder(NeuralScorer):
     def _scores(self, contexts: Sequence[Context], candidates: Sequence[str]) -> Scores:
         shape = len(contexts), len(candidates)
         place = self._score_class()
-        read = self._read_all(product(self._ids(contexts), self._ids(candidates)))
+        read = self._read_all(
+            product(self.token_ids(contexts, "context"), self.token_ids(candidates, "candidate"))
+        )
         return Scores(
             values=read.values[:, place].reshape(shape),
             context_cuts=read.context_cuts.reshape(shape),
@@ -94,7 +96,9 @@ class CrossEncoder(NeuralScorer):
         return self._read_pairs(contexts, candidates).values[:, place]
 
     def _read_pairs(self, contexts: Sequence[Context], candidates: Sequence[str]) -> Outcome:
-        return self._read_all(zip(self._ids(contexts), self._ids(candidates), strict=True))
+        return self._read_all(
+            zip(self.token_ids(contexts, "context"), self.token_ids(candidates, "candidate"), strict=True)
+        )
 
     def _score_class(self) -> int:
         """Which output candidates are ranked by."""
@@ -107,8 +111,8 @@ class CrossEncoder(NeuralScorer):
             )
         return place
 
-    def _ids(self, texts: Sequence[Context]) -> list[list[int]]:
-        """The tokens of each text; one that comes again is not tokenised again."""
+    def token_ids(self, texts: Sequence[Context], side: Side) -> list[list[int]]:
+        """All tokens of each text; the pair decides what is cut. One that comes again is tokenised once."""
         different, which = distinct(texts)
         ids = self.pair_tokenizer.ids([passage.text for passage in self._passages(different)])
         return [ids[place] for place in which]

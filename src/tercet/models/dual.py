@@ -119,6 +119,10 @@ class DualEncoder(NeuralScorer):
                 release_free_memory()
         return VectorFile(path=Path(path), count=writer.count, width=writer.width, cut=cut)
 
+    def token_ids(self, texts: Sequence[Context], side: Side) -> list[list[int]]:
+        """The tokens of each text, cut to what is read, with prompt and special tokens."""
+        return [tokens.ids for tokens in self._tokenise(texts, side)]
+
     def context_cuts(self, contexts: Iterable[Context]) -> Counts:
         """``[B]``: how many tokens of each context the model has no room for."""
         return _cuts(self._tokenise(check_contexts(contexts), "context"))

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from tercet.calibration import read_calibration, write_calibration
-from tercet.config import BatchConfig, Precision
+from tercet.config import BatchConfig, Precision, Side
 from tercet.errors import InputError, OutputError, TruncationWarning
 from tercet.files import new_folder
 from tercet.models.encoder import Encoder
@@ -51,6 +51,10 @@ class NeuralScorer(nn.Module, Scorer):
     @abstractmethod
     def _facts(self) -> dict[str, Any]:
         """All that decides a score beside weights and tokenizer."""
+
+    @abstractmethod
+    def token_ids(self, texts: Sequence[Context], side: Side) -> list[list[int]]:
+        """The tokens of each text of a side, as this scorer's modules take them in training."""
 
     @abstractmethod
     def _description(self) -> dict[str, object]:

@@ -1,0 +1,83 @@
+"""Which examples are learnt from together: seeded, of about equal length, no answer twice."""
+
+import random
+from collections.abc import Iterator, Sequence
+
+from torch.utils.data import Sampler
+
+from tercet.training.examples import Example
+from tercet.training.settings import BatchSettings
+
+
+class LengthBatches(Sampler[list[int]]):
+    """Batches of positions, another order in every epoch, the same for the same seed.
+
+    The examples are shuffled, cut into buckets of many batches, and sorted by length within a bucket, so that
+    a batch needs little padding and is still random. Where the answers of a batch are each other's negatives,
+    an example whose answer is there already waits for the next batch. Every batch is full; what does not fill
+    one at the end of an epoch is left out of it, and other examples in the next.
+    """
+
+    def __init__(
+        self, examples: Sequence[Example], settings: BatchSettings, *, distinct_answers: bool
+    ) -> None:
+        self.epoch = 0
+        self._examples = examples
+        self._settings = settings
+        self._distinct = distinct_answers
+
+    def set_epoch(self, epoch: int) -> None:
+        """Choose the order of an epoch."""
+        self.epoch = epoch
+
+    def __len__(self) -> int:
+        return len(self._batches())
+
+    def __iter__(self) -> Iterator[list[int]]:
+        return iter(self._batches())
+
+    def _batches(self) -> list[list[int]]:
+        chance = random.Random(f"{self._settings.seed} {self.epoch}")
+        size = min(self._settings.examples, len(self._examples))
+        if size == 0:
+            return []
+        # cut before they are sorted: otherwise it would always be the shortest that are left out
+        order = chance.sample(range(len(self._examples)), len(self._examples) // size * size)
+        in_bucket = size * self._settings.bucket_batches
+        batches: list[list[int]] = []
+        waiting: list[int] = []
+        for start in range(0, len(order), in_bucket):
+            bucket = waiting + order[start : start + in_bucket]
+            bucket.sort(key=lambda position: -self._examples[position].tokens)
+            full, waiting = self._fill(bucket, size)
+            batches += full
+        chance.shuffle(batches)
+        return batches
+
+    def _fill(self, bucket: list[int], size: int) -> tuple[list[list[int]], list[int]]:
+        """Full batches, and the positions that are left."""
+        batches: list[list[int]] = []
+        while True:
+            batch, left = self._take(bucket, size)
+            if len(batch) < size:
+                return batches, bucket
+            batches.append(batch)
+            bucket = left
+
+    def _take(self, bucket: list[int], size: int) -> tuple[list[int], list[int]]:
+        """The first ``size`` positions whose answers differ, and all others in their order."""
+        if not self._distinct:
+            return bucket[:size], bucket[size:]
+        batch: list[int] = []
+        passed: list[int] = []
+        answers: set[tuple[int, ...]] = set()
+        for place, position in enumerate(bucket):
+            answer = tuple(self._examples[position].candidates[0])
+            if answer in answers:
+                passed.append(position)
+                continue
+            answers.add(answer)
+            batch.append(position)
+            if len(batch) == size:
+                return batch, passed + bucket[place + 1 :]
+        return batch, passed

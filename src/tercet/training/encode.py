@@ -1,0 +1,59 @@
+"""Token ids to vectors with gradients, in as little memory as wanted."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias, TypeVar
+
+import torch
+from torch import Tensor
+from torch.utils.checkpoint import checkpoint
+
+from tercet.models.code_layer import CodeTensors
+from tercet.models.dual import DualEncoder
+from tercet.runtime.batches import batches_by_tokens
+
+Ids: TypeAlias = Sequence[Sequence[int]]
+Result = TypeVar("Result")
+
+
+def candidate_vectors(scorer: DualEncoder, ids: Ids, *, chunk_tokens: int | None) -> Tensor:
+    """``[C, D]``: the vector of each candidate."""
+    chunks, back = _chunks(ids, chunk_tokens)
+    vectors = torch.cat([_run(scorer.candidate_vectors, chunk, chunk_tokens) for chunk in chunks])
+    return vectors[back]
+
+
+def context_codes(scorer: DualEncoder, ids: Ids, *, chunk_tokens: int | None) -> CodeTensors:
+    """The codes of each context."""
+    chunks, back = _chunks(ids, chunk_tokens)
+    parts = [_run(scorer.context_codes, chunk, chunk_tokens) for chunk in chunks]
+    most = max(part.mask.shape[1] for part in parts)
+    vectors = torch.cat([_filled_up(part.vectors, most) for part in parts])
+    mask = torch.cat([_filled_up(part.mask, most) for part in parts])
+    return CodeTensors(vectors[back], mask[back])
+
+
+def _chunks(ids: Ids, chunk_tokens: int | None) -> tuple[list[Ids], list[int]]:
+    """The texts, longest first, in chunks, and how to bring what comes out back into order."""
+    lengths = [len(text) for text in ids]
+    chunks = batches_by_tokens(lengths, sum(lengths) if chunk_tokens is None else chunk_tokens)
+    order = [position for chunk in chunks for position in chunk]
+    back = sorted(range(len(order)), key=order.__getitem__)
+    return [[ids[position] for position in chunk] for chunk in chunks], back
+
+
+def _run(forward: Callable[[Ids], Result], chunk: Ids, chunk_tokens: int | None) -> Result:
+    """What ``forward`` gives; where chunks are wanted, nothing else of it is kept for the way back.
+
+    That is gradient caching (Gao et al., 2021): a chunk is computed again, with the same dropout, when its
+    gradient comes. torch's checkpointing does just that.
+    """
+    if chunk_tokens is None or not torch.is_grad_enabled():
+        return forward(chunk)
+    result: Result = checkpoint(forward, chunk, use_reentrant=False)
+    return result
+
+
+def _filled_up(codes: Tensor, most: int) -> Tensor:
+    """``[B, most, ...]``: zeros where there are fewer codes."""
+    missing = codes.new_zeros(len(codes), most - codes.shape[1], *codes.shape[2:])
+    return torch.cat([codes, missing], dim=1)

@@ -1,0 +1,88 @@
+"""Batches are full, random, reproducible, of about equal length, and hold no answer twice."""
+
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tercet.training.batches import LengthBatches
+from tercet.training.examples import Example
+from tercet.training.settings import BatchSettings
+
+
+def made(answers: list[int]) -> list[Example]:
+    """An example for each answer; its length is its position, from 1 to 50."""
+    return [
+        Example(context=[1] * (place % 50 + 1), candidates=([answer],), targets=())
+        for place, answer in enumerate(answers)
+    ]
+
+
+def batches(
+    answers: list[int],
+    *,
+    size: int = 4,
+    seed: int = 0,
+    epoch: int = 0,
+    distinct: bool = False,
+    buckets: int = 50,
+) -> list[list[int]]:
+    settings = BatchSettings(examples=size, seed=seed, bucket_batches=buckets)
+    sampler = LengthBatches(made(answers), settings, distinct_answers=distinct)
+    sampler.set_epoch(epoch)
+    assert len(sampler) == len(list(sampler))
+    return list(sampler)
+
+
+def test_every_batch_is_full_and_no_example_comes_twice() -> None:
+    found = batches(list(range(203)))
+    assert {len(batch) for batch in found} == {4}
+    assert len(found) == 50
+    assert max(Counter(position for batch in found for position in batch).values()) == 1
+
+
+def test_an_order_follows_seed_and_epoch() -> None:
+    answers = list(range(100))
+    assert batches(answers) == batches(answers)
+    assert batches(answers) != batches(answers, seed=1)
+    assert batches(answers) != batches(answers, epoch=1)
+
+
+def test_what_is_left_out_of_an_epoch_changes() -> None:
+    left = {
+        frozenset(range(10))
+        - {position for batch in batches(list(range(10)), epoch=epoch) for position in batch}
+        for epoch in range(20)
+    }
+    assert len(left) > 5
+
+
+def test_lengths_in_a_batch_are_about_equal() -> None:
+    answers = list(range(1000))
+    spreads = [
+        sum(
+            max(batch) % 50 - min(batch) % 50
+            for batch in ([p % 50 for p in b] for b in batches(answers, buckets=buckets))
+        )
+        for buckets in (1, 50)
+    ]
+    assert spreads[1] < spreads[0] / 5
+
+
+@given(answers=st.lists(st.integers(0, 5), max_size=60), size=st.integers(1, 7))
+def test_no_answer_comes_twice_in_a_batch(answers: list[int], size: int) -> None:
+    for batch in batches(answers, size=size, distinct=True, buckets=2):
+        assert len({answers[position] for position in batch}) == len(batch)
+
+
+def test_an_example_that_had_to_wait_comes_later() -> None:
+    found = batches([*range(10, 22), 7, 7, 7], size=3, distinct=True)  # the longest three
+    assert sum(position >= 12 for batch in found for position in batch) == 3
+
+
+def test_a_batch_larger_than_the_data_holds_all_of_it() -> None:
+    assert sorted(batches([1, 2, 3], size=64)[0]) == [0, 1, 2]
+
+
+def test_no_examples_give_no_batches() -> None:
+    assert batches([]) == []
