@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         ModelError,
         OutputError,
         TercetError,
+        TrainingError,
         TruncationWarning,
     )
     from tercet.index.vectors import open_vectors
@@ -37,6 +38,7 @@ _HOMES = {
         "ModelError",
         "OutputError",
         "TercetError",
+        "TrainingError",
         "TruncationWarning",
     ),
     "index.vectors": ("open_vectors",),
@@ -72,6 +74,7 @@ __all__ = [
     "Scorer",
     "Scores",
     "TercetError",
+    "TrainingError",
     "TruncationWarning",
     "VectorFile",
     "__version__",

@@ -25,5 +25,9 @@ class MissingExtraError(TercetError, ImportError):
     """An optional dependency that is not installed; the message holds its ``pip install`` line."""
 
 
+class TrainingError(TercetError):
+    """A training that cannot go on; its last checkpoint is kept."""
+
+
 class TruncationWarning(UserWarning):
     """Some texts were longer than the model reads; given once per scorer."""

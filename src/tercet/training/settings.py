@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 from tercet.errors import InputError
-from tercet.inputs import check_choice, check_count, check_scale
+from tercet.inputs import check_choice, check_count, check_scale, check_seed
 
 ConcatenationPart: TypeAlias = Literal["u", "v", "difference", "product"]
 Distance: TypeAlias = Literal["euclidean", "cosine", "manhattan"]
@@ -19,10 +19,14 @@ ObjectiveKind: TypeAlias = Literal[
     "margin_mse",
     "distribution",
 ]
+Optimiser: TypeAlias = Literal["adamw", "adam", "adamax"]
+Schedule: TypeAlias = Literal["linear", "constant", "plateau"]
 
 CONCATENATION_PARTS: tuple[ConcatenationPart, ...] = get_args(ConcatenationPart)
 DISTANCES: tuple[Distance, ...] = get_args(Distance)
 OBJECTIVE_KINDS: tuple[ObjectiveKind, ...] = get_args(ObjectiveKind)
+OPTIMISERS: tuple[Optimiser, ...] = get_args(Optimiser)
+SCHEDULES: tuple[Schedule, ...] = get_args(Schedule)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,3 +86,48 @@ class BatchSettings:
         check_count("bucket_batches", self.bucket_batches)
         if self.chunk_tokens is not None:
             check_count("chunk_tokens", self.chunk_tokens)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainSettings:
+    """How a model is moved towards its objective."""
+
+    epochs: int = 1
+    learning_rate: float = 5e-5
+    optimiser: Optimiser = "adamw"
+    weight_decay: float = 0.01
+    """Not of biases and norms."""
+    schedule: Schedule = "linear"
+    """After the warm-up: ``linear`` to 0, ``constant``, or ``plateau``: times 0.4 whenever the loss on the
+    dev data has not improved (Humeau et al., 2020, who look twice an epoch)."""
+    warmup: float = 0.1
+    """A share of all steps if below 1, else a number of steps."""
+    clip: float = 1.0
+    """The longest gradient."""
+    accumulation: int = 1
+    """Batches to one step."""
+    bf16: bool = False
+    """Compute in bfloat16 where that is safe; weights stay in float32."""
+    looks_per_epoch: int = 2
+    """How often the dev data is looked at and a checkpoint is written."""
+    patience: int | None = None
+    """Stop after so many looks without improvement."""
+    checkpoints: int = 2
+    """How many are kept."""
+    freeze_embeddings: bool = False
+    """Leave the word embeddings as they are."""
+    freeze_layers: int = 0
+    """Leave so many of the lowest layers as they are."""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_choice("optimiser", self.optimiser, OPTIMISERS)
+        check_choice("schedule", self.schedule, SCHEDULES)
+        for name in ("epochs", "accumulation", "looks_per_epoch", "checkpoints"):
+            check_count(name, getattr(self, name))
+        check_seed(self.seed)
+        for name in ("learning_rate", "weight_decay", "warmup", "clip", "freeze_layers"):
+            if not 0 <= getattr(self, name) < float("inf"):
+                raise InputError(f"{name} must be at least 0, got {getattr(self, name)}")
+        if self.patience is not None:
+            check_count("patience", self.patience)

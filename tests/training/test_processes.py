@@ -1,0 +1,82 @@
+"""Two processes learn what one would learn from the joined batch."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from tests.conftest import SENTENCES
+
+import tercet
+from tercet.training.examples import Lesson, tokenise
+from tercet.training.objectives import make_objective
+from tercet.training.settings import ObjectiveConfig
+
+FolderOf = Callable[[str], Path]
+
+ROOT = Path(__file__).parent.parent.parent
+LESSONS = [Lesson(left, (right, "old bread")) for left, right in zip(SENTENCES, SENTENCES[::-1], strict=True)]
+
+HALF_A_BATCH = """
+import sys
+from pathlib import Path
+import torch
+from torch import distributed
+from tests.training import test_processes
+distributed.init_process_group("gloo")
+rank = distributed.get_rank()
+gradients = test_processes.gradients(Path(sys.argv[1]), test_processes.LESSONS[4 * rank : 4 * rank + 4])
+for gradient in gradients.values():
+    distributed.all_reduce(gradient)
+    gradient /= 2  # as a trainer does
+if rank == 0:
+    torch.save(gradients, sys.argv[2])
+distributed.destroy_process_group()
+"""
+
+TRAIN = """
+import sys
+from pathlib import Path
+import torch
+from torch import distributed
+from tests.training import test_trainer
+scorer, log = test_trainer.run(Path(sys.argv[1]), Path(sys.argv[2]))
+torch.save(test_trainer.weights_of(scorer), f"{sys.argv[2]}-{distributed.get_rank()}.pt")
+"""
+
+
+def gradients(folder: Path, lessons: list[Lesson]) -> dict[str, torch.Tensor]:
+    scorer = tercet.PolyEncoder.from_backbone(folder, config=tercet.PolyConfig(codes=3), device="cpu")
+    objective = make_objective(ObjectiveConfig(kind="in_batch", score_scale=0.1), scorer)
+    objective(scorer, tokenise(scorer, lessons)).backward()
+    return {name: weight.grad for name, weight in scorer.named_parameters() if weight.grad is not None}
+
+
+def run_two(script: str, *words: str) -> None:
+    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
+    file = Path(words[-1]).with_suffix(".py")
+    file.write_text(script)
+    done = subprocess.run(
+        [*launch, str(file), *words], cwd=ROOT, env=environment, capture_output=True, check=False, timeout=180
+    )
+    assert done.returncode == 0, done.stderr.decode()[-3000:]
+
+
+def test_two_processes_have_the_gradient_of_the_joined_batch(tiny_folder: FolderOf, tmp_path: Path) -> None:
+    run_two(HALF_A_BATCH, str(tiny_folder("bert")), str(tmp_path / "gradients.pt"))
+    together = torch.load(tmp_path / "gradients.pt", weights_only=True)
+    joined = gradients(tiny_folder("bert"), LESSONS)
+    assert together.keys() == joined.keys()
+    largest = max(float(gradient.abs().max()) for gradient in joined.values())
+    for name, gradient in joined.items():
+        torch.testing.assert_close(together[name], gradient, rtol=1e-4, atol=1e-5 * largest, msg=name)
+
+
+def test_two_processes_train_to_one_model(tiny_folder: FolderOf, tmp_path: Path) -> None:
+    run_two(TRAIN, str(tiny_folder("bert")), str(tmp_path / "run"))
+    left, right = (torch.load(tmp_path / f"run-{rank}.pt", weights_only=True) for rank in (0, 1))
+    for name, weight in left.items():
+        assert torch.equal(weight, right[name]), name
