@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import torch
+from safetensors.torch import save_file
 from tests.conftest import SENTENCES
 
 import tercet
@@ -141,6 +142,34 @@ def test_the_best_look_is_kept(tiny_folder: FolderOf, tmp_path: Path) -> None:
         measure=measure,
     )
     assert_same(weights_of(scorer), kept[1])
+
+
+@pytest.mark.parametrize("towers", [1, 2])
+def test_a_bi_encoder_comes_back_from_its_best_look(
+    towers: int, tiny_folder: FolderOf, tmp_path: Path
+) -> None:
+    scorer = tercet.BiEncoder.from_backbone(
+        tiny_folder("bert"), config=tercet.BiConfig(towers=towers), device="cpu"
+    )
+    objective = make_objective(ObjectiveConfig(kind="softmax"), scorer)  # which has weights of its own
+    lessons = [replace(lesson, targets=(float(place % 3),)) for place, lesson in enumerate(LESSONS)]
+    examples = tokenise(scorer, lessons)
+    train(scorer, objective, SETTINGS, BATCHES, train=examples, dev=examples[:8], folder=tmp_path)
+    best = last_checkpoint(tmp_path)
+    assert best is not None
+    (best / "model.safetensors").unlink()
+    save_file({"stray": torch.zeros(1)}, best / "model.safetensors")
+    with pytest.raises(tercet.ModelError, match=r"lacks weights: objective\.classifier\.weight"):
+        train(
+            scorer,
+            objective,
+            SETTINGS,
+            BATCHES,
+            train=examples,
+            dev=examples[:8],
+            folder=tmp_path,
+            resume=True,
+        )
 
 
 def test_training_stops_when_nothing_improves(tiny_folder: FolderOf, tmp_path: Path) -> None:

@@ -8,10 +8,13 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 from tercet.models.code_layer import CodeTensors
+from tercet.models.cross import CrossEncoder
 from tercet.models.dual import DualEncoder
+from tercet.models.pairs import PairIds
 from tercet.runtime.batches import batches_by_tokens
 
 Ids: TypeAlias = Sequence[Sequence[int]]
+Chunk = TypeVar("Chunk")
 Result = TypeVar("Result")
 
 
@@ -32,16 +35,27 @@ def context_codes(scorer: DualEncoder, ids: Ids, *, chunk_tokens: int | None) ->
     return CodeTensors(vectors[back], mask[back])
 
 
+def pair_outputs(scorer: CrossEncoder, pairs: Sequence[PairIds], *, chunk_tokens: int | None) -> Tensor:
+    """``[N, k]``: the outputs for each pair."""
+    order, back = _order([len(pair.ids) for pair in pairs], chunk_tokens)
+    parts = [_run(scorer, [pairs[place] for place in chunk], chunk_tokens) for chunk in order]
+    return torch.cat(parts)[back]
+
+
 def _chunks(ids: Ids, chunk_tokens: int | None) -> tuple[list[Ids], list[int]]:
     """The texts, longest first, in chunks, and how to bring what comes out back into order."""
-    lengths = [len(text) for text in ids]
+    order, back = _order([len(text) for text in ids], chunk_tokens)
+    return [[ids[position] for position in chunk] for chunk in order], back
+
+
+def _order(lengths: Sequence[int], chunk_tokens: int | None) -> tuple[list[list[int]], list[int]]:
+    """Positions, longest first, in chunks, and how to bring what comes out back into order."""
     chunks = batches_by_tokens(lengths, sum(lengths) if chunk_tokens is None else chunk_tokens)
     order = [position for chunk in chunks for position in chunk]
-    back = sorted(range(len(order)), key=order.__getitem__)
-    return [[ids[position] for position in chunk] for chunk in chunks], back
+    return chunks, sorted(range(len(order)), key=order.__getitem__)
 
 
-def _run(forward: Callable[[Ids], Result], chunk: Ids, chunk_tokens: int | None) -> Result:
+def _run(forward: Callable[[Chunk], Result], chunk: Chunk, chunk_tokens: int | None) -> Result:
     """What ``forward`` gives; where chunks are wanted, nothing else of it is kept for the way back.
 
     That is gradient caching (Gao et al., 2021): a chunk is computed again, with the same dropout, when its

@@ -17,7 +17,7 @@ from tercet.models.cross import CrossEncoder
 from tercet.models.dual import DualEncoder
 from tercet.models.load import AnyScorer
 from tercet.training import losses
-from tercet.training.encode import candidate_vectors, context_codes
+from tercet.training.encode import candidate_vectors, context_codes, pair_outputs
 from tercet.training.examples import Example
 from tercet.training.gather import gathered, place_of_mine
 from tercet.training.settings import ObjectiveConfig, ObjectiveKind
@@ -164,9 +164,7 @@ class CrossObjective(Objective[CrossEncoder]):
             for example in batch
             for ids in example.candidates
         ]
-        order = sorted(range(len(pairs)), key=lambda position: -len(pairs[position].ids))
-        outputs: Tensor = scorer([pairs[position] for position in order])
-        return outputs[torch.tensor(order, device=outputs.device).argsort()]
+        return pair_outputs(scorer, pairs, chunk_tokens=self.chunk_tokens)
 
 
 class Regression(CrossObjective):

@@ -6,12 +6,19 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from torch import Tensor, nn, optim
 from torch.utils.data import DataLoader, Dataset
-from transformers import EarlyStoppingCallback, Trainer, TrainerCallback, TrainingArguments
+from transformers import (
+    EarlyStoppingCallback,
+    PrinterCallback,
+    Trainer,
+    TrainerCallback,
+    TrainingArguments,
+)
 
 from tercet.errors import InputError, TrainingError
+from tercet.models.encoder import check_tensors
 from tercet.models.load import AnyScorer
 from tercet.training.batches import LengthBatches
 from tercet.training.examples import Example
@@ -23,6 +30,7 @@ Measure: TypeAlias = Callable[[], dict[str, float]]
 """What is measured at every look beside the loss, such as a ranking of the dev data."""
 
 LOSS = "eval_loss"
+WEIGHTS = "model.safetensors"
 
 
 class Learner(nn.Module):
@@ -85,6 +93,7 @@ class ScorerTrainer(Trainer):
             eval_dataset=Examples(dev),
             callbacks=stops,
         )
+        self.remove_callback(PrinterCallback)  # a library does not print
 
     def get_train_dataloader(self) -> DataLoader[Example]:
         """Our batches, each process's share of them."""
@@ -138,7 +147,22 @@ class ScorerTrainer(Trainer):
         weights = {
             name: weight.detach().cpu().contiguous() for name, weight in self.learner.named_parameters()
         }
-        save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+        save_file(weights, folder / WEIGHTS, metadata={"format": "pt"})
+
+    def _load_from_checkpoint(self, resume_from_checkpoint: str, model: nn.Module | None = None) -> None:
+        """The weights of a checkpoint, all of them and no others."""
+        folder = Path(resume_from_checkpoint)
+        saved = load_file(folder / WEIGHTS)
+        here = dict(self.learner.named_parameters())
+        check_tensors(folder, missing=here.keys() - saved.keys(), extra=saved.keys() - here.keys())
+        with torch.no_grad():
+            for name, weight in here.items():
+                weight.copy_(saved[name])
+
+    def _load_best_model(self) -> None:
+        """The weights of the best look."""
+        if self.state.best_model_checkpoint is not None:
+            self._load_from_checkpoint(self.state.best_model_checkpoint)
 
     def _positions(self, examples: Sequence[Example]) -> list[int]:
         """Where the examples of a batch stand in the training data."""
