@@ -98,6 +98,19 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
+class Lesson:
+    """A context, its candidates, and what is known of them.
+
+    ``targets`` is one number for a single candidate (a score, a label), one for each candidate (a teacher's
+    scores), or none where the first candidate is the answer and the others are wrong.
+    """
+
+    context: Context
+    candidates: tuple[str, ...]
+    targets: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class CodeShare:
     """What one code of a context gave to a score: its weight in the attention, and its part of the score."""
 

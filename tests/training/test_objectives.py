@@ -9,7 +9,8 @@ import torch
 from tests.conftest import SENTENCES
 
 import tercet
-from tercet.training.examples import Example, Lesson, tokenise
+from tercet.records import Lesson
+from tercet.training.examples import Example, tokenise
 from tercet.training.objectives import make_objective
 from tercet.training.settings import ObjectiveConfig
 

@@ -10,7 +10,8 @@ import torch
 from tests.conftest import SENTENCES
 
 import tercet
-from tercet.training.examples import Lesson, tokenise
+from tercet.records import Lesson
+from tercet.training.examples import tokenise
 from tercet.training.objectives import make_objective
 from tercet.training.settings import ObjectiveConfig
 

@@ -15,7 +15,8 @@ from safetensors.torch import save_file
 from tests.conftest import SENTENCES
 
 import tercet
-from tercet.training.examples import Lesson, tokenise
+from tercet.records import Lesson
+from tercet.training.examples import tokenise
 from tercet.training.objectives import make_objective
 from tercet.training.optimisers import WarmPlateau, freeze, make_optimiser, make_schedule
 from tercet.training.settings import BatchSettings, ObjectiveConfig, TrainSettings

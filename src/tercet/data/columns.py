@@ -1,7 +1,7 @@
 """Texts and contexts out of the rows of a file; every error names the file and the line."""
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from tercet.data.rows import Row
 from tercet.errors import DataError, InputError
@@ -32,14 +32,18 @@ def pairs(
         )
 
 
-def _checked(row: Row, column: str | None, usual: str, check: Callable[[object, str], Checked]) -> Checked:
-    name = column or _only_or_usual(row, usual)
-    if name not in row.columns:
-        raise DataError(f"{row.where}: there is no column {name!r}, only {_listed(row)}")
+def check_column(row: Row, column: str, check: Callable[[Any, str], Checked]) -> Checked:
+    """What ``check`` makes of a column's value."""
+    if column not in row.columns:
+        raise DataError(f"{row.where}: there is no column {column!r}, only {_listed(row)}")
     try:
-        return check(row.columns[name], f"column {name!r}")
+        return check(row.columns[column], f"column {column!r}")
     except InputError as error:
         raise DataError(f"{row.where}: {error}") from None
+
+
+def _checked(row: Row, column: str | None, usual: str, check: Callable[[object, str], Checked]) -> Checked:
+    return check_column(row, column or _only_or_usual(row, usual), check)
 
 
 def _only_or_usual(row: Row, usual: str) -> str:

@@ -4,20 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tercet.models.load import AnyScorer
-from tercet.records import Context
-
-
-@dataclass(frozen=True, slots=True)
-class Lesson:
-    """A context, its candidates, and what is known of them.
-
-    ``targets`` is one number for a single candidate (a score, a label), one for each candidate (a teacher's
-    scores), or none where the first candidate is the answer and the others are wrong.
-    """
-
-    context: Context
-    candidates: tuple[str, ...]
-    targets: tuple[float, ...] = ()
+from tercet.records import Lesson
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,93 @@
+"""Rows of data files to lessons: what a model can learn from, whatever the file calls its columns.
+
+Every reader streams. A row that cannot be used is an error that names its file and line.
+"""
+
+from collections.abc import Iterable, Iterator
+from math import isfinite
+from typing import Any
+
+from tercet.data.columns import check_column
+from tercet.data.rows import Row
+from tercet.errors import DataError
+from tercet.inputs import check_context, check_text
+from tercet.records import Lesson
+
+
+def pair_lessons(
+    rows: Iterable[Row],
+    *,
+    context: str = "context",
+    candidate: str = "candidate",
+    target: str = "score",
+    labels: tuple[str, ...] = (),
+) -> Iterator[Lesson]:
+    """A context, a candidate and a number: how well they fit, or the place of their label in ``labels``."""
+    for row in rows:
+        yield Lesson(
+            context=check_column(row, context, check_context),
+            candidates=(check_column(row, candidate, check_text),),
+            targets=(_label(row, target, labels) if labels else _number(row, target),),
+        )
+
+
+def answer_lessons(
+    rows: Iterable[Row], *, context: str = "context", answer: str = "response", negatives: str | None = None
+) -> Iterator[Lesson]:
+    """A context with its answer, and in the column ``negatives`` a wrong candidate or a list of them."""
+    for row in rows:
+        wrong = () if negatives is None else _texts(row, negatives)
+        yield Lesson(
+            context=check_column(row, context, check_context),
+            candidates=(check_column(row, answer, check_text), *wrong),
+        )
+
+
+def choice_lessons(
+    rows: Iterable[Row], *, context: str = "context", candidates: str = "candidates", label: str = "label"
+) -> Iterator[Lesson]:
+    """A context with candidates, and the place of the right one among them; the lesson has it first."""
+    for row in rows:
+        texts = _texts(row, candidates)
+        place = _number(row, label)
+        if place not in range(len(texts)):
+            raise DataError(
+                f"{row.where}: column {label!r} must be from 0 to {len(texts) - 1}, the candidates' places, "
+                f"got {place:g}"
+            )
+        right = int(place)
+        yield Lesson(
+            context=check_column(row, context, check_context),
+            candidates=(texts[right], *texts[:right], *texts[right + 1 :]),
+        )
+
+
+def dialogue_lessons(rows: Iterable[Row], *, turns: str = "turns") -> Iterator[Lesson]:
+    """Every turn of a dialogue but the first, as the answer to all turns before it."""
+    for row in rows:
+        said = _texts(row, turns)
+        for place in range(1, len(said)):
+            yield Lesson(context=said[:place], candidates=(said[place],))
+
+
+def _texts(row: Row, column: str) -> tuple[str, ...]:
+    found = check_column(row, column, check_context)
+    return (found,) if isinstance(found, str) else tuple(found)
+
+
+def _number(row: Row, column: str) -> float:
+    value = check_column(row, column, lambda value, _: value)
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise DataError(f"{row.where}: column {column!r} must be a number, got {value!r}") from None
+    if not isfinite(number):
+        raise DataError(f"{row.where}: column {column!r} must be a finite number, got {value!r}")
+    return number
+
+
+def _label(row: Row, column: str, labels: tuple[str, ...]) -> float:
+    value: Any = check_column(row, column, lambda value, _: value)
+    if str(value) not in labels:
+        raise DataError(f"{row.where}: column {column!r} must be one of {', '.join(labels)}, got {value!r}")
+    return float(labels.index(str(value)))
