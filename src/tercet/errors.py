@@ -29,5 +29,9 @@ class TrainingError(TercetError):
     """A training that cannot go on; its last checkpoint is kept."""
 
 
+class InterruptedRunError(TercetError):
+    """A training that was asked to stop, and left a checkpoint to go on from."""
+
+
 class TruncationWarning(UserWarning):
     """Some texts were longer than the model reads; given once per scorer."""

@@ -1,7 +1,7 @@
 """The small frozen types that pass between the parts."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -102,12 +102,14 @@ class Lesson:
     """A context, its candidates, and what is known of them.
 
     ``targets`` is one number for a single candidate (a score, a label), one for each candidate (a teacher's
-    scores), or none where the first candidate is the answer and the others are wrong.
+    scores), or none where the first candidate is the answer and the others are wrong. ``where`` is the file
+    and the line that it comes from.
     """
 
     context: Context
     candidates: tuple[str, ...]
     targets: tuple[float, ...] = ()
+    where: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from tercet.config import PRECISIONS, Precision
-from tercet.data.rows import FORMATS, Format, Row, count_rows, read_rows
-from tercet.data.sample import NAMES, sample_path
+from tercet.data.rows import FORMATS, Format, Row
+from tercet.data.sample import NAMES
+from tercet.data.sources import SAMPLE, open_source, rows_in
 from tercet.errors import InputError
 
 if TYPE_CHECKING:
     from tercet.models.dual import DualEncoder
     from tercet.models.load import AnyScorer
-
-SAMPLE = "sample:"
 
 ModelOption = Annotated[
     str,
@@ -36,7 +35,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON Lines for p
 
 SOURCE_HELP = (
     "A text (one a line), JSONL, CSV, TSV or Parquet file, also gzipped; - for standard input; "
-    f"or {SAMPLE}NAME for data that comes with tercet ({', '.join(NAMES)})."
+    f"{SAMPLE}NAME for data that comes with tercet ({', '.join(NAMES)}); or hf:NAME@SPLIT."
 )
 
 
@@ -59,19 +58,13 @@ def open_dual(name: str, precision: str) -> "DualEncoder":
 
 
 def open_rows(source: str, file_format: str | None) -> Iterator[Row]:
-    """The rows of a file, of standard input or of a sample."""
-    return read_rows(*_place(source, file_format))
+    """The rows of a file, of standard input, of a sample or of a Hugging Face data set."""
+    return open_source(source, file_format=cast("Format | None", file_format))
 
 
 def number_of_rows(source: str, file_format: str | None) -> int | None:
     """How many rows there are, or None where only reading them would tell."""
-    return count_rows(*_place(source, file_format))
-
-
-def _place(source: str, file_format: str | None) -> tuple[str, Format | None]:
-    if source.startswith(SAMPLE):
-        return str(sample_path(source.removeprefix(SAMPLE))), None
-    return source, cast("Format | None", file_format)
+    return rows_in(source, file_format=cast("Format | None", file_format))
 
 
 @contextmanager

@@ -28,6 +28,7 @@ def pair_lessons(
             context=check_column(row, context, check_context),
             candidates=(check_column(row, candidate, check_text),),
             targets=(_label(row, target, labels) if labels else _number(row, target),),
+            where=row.where,
         )
 
 
@@ -40,6 +41,7 @@ def answer_lessons(
         yield Lesson(
             context=check_column(row, context, check_context),
             candidates=(check_column(row, answer, check_text), *wrong),
+            where=row.where,
         )
 
 
@@ -59,6 +61,7 @@ def choice_lessons(
         yield Lesson(
             context=check_column(row, context, check_context),
             candidates=(texts[right], *texts[:right], *texts[right + 1 :]),
+            where=row.where,
         )
 
 
@@ -67,7 +70,7 @@ def dialogue_lessons(rows: Iterable[Row], *, turns: str = "turns") -> Iterator[L
     for row in rows:
         said = _texts(row, turns)
         for place in range(1, len(said)):
-            yield Lesson(context=said[:place], candidates=(said[place],))
+            yield Lesson(context=said[:place], candidates=(said[place],), where=row.where)
 
 
 def _texts(row: Row, column: str) -> tuple[str, ...]:
@@ -75,8 +78,15 @@ def _texts(row: Row, column: str) -> tuple[str, ...]:
     return (found,) if isinstance(found, str) else tuple(found)
 
 
-def _number(row: Row, column: str) -> float:
+def _labelled(row: Row, column: str) -> Any:
     value = check_column(row, column, lambda value, _: value)
+    if value is None or value == "":
+        raise DataError(f"{row.where}: column {column!r} is empty: label the row, or leave it out")
+    return value
+
+
+def _number(row: Row, column: str) -> float:
+    value = _labelled(row, column)
     try:
         number = float(value)
     except (TypeError, ValueError):
@@ -87,7 +97,7 @@ def _number(row: Row, column: str) -> float:
 
 
 def _label(row: Row, column: str, labels: tuple[str, ...]) -> float:
-    value: Any = check_column(row, column, lambda value, _: value)
+    value = _labelled(row, column)
     if str(value) not in labels:
         raise DataError(f"{row.where}: column {column!r} must be one of {', '.join(labels)}, got {value!r}")
     return float(labels.index(str(value)))

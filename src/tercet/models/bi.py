@@ -67,6 +67,12 @@ class BiEncoder(DualEncoder):
         """M, which is 1."""
         return 1
 
+    @property
+    def siamese(self) -> bool:
+        """Whether one tower reads both sides alike."""
+        prompts = self._prompt_tokens
+        return self.context_tower is self.candidate_tower and prompts["context"] == prompts["candidate"]
+
     def context_codes(self, ids: Sequence[Sequence[int]]) -> CodeTensors:
         """The one code of each context, ``[B, 1, D]``."""
         vectors: Tensor = self.context_tower(ids, prompt_tokens=self._prompt_tokens["context"])

@@ -64,6 +64,11 @@ class DualEncoder(NeuralScorer):
     def most_codes(self) -> int:
         """M, how many codes a context can have."""
 
+    @property
+    @abstractmethod
+    def siamese(self) -> bool:
+        """Whether a context's one code is the vector it would have as a candidate, of the same tokens."""
+
     def prompt(self, side: Side) -> str:
         """What is put in front of every text of a side."""
         return ""

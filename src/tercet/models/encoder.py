@@ -2,10 +2,10 @@
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from transformers import CONFIG_MAPPING, AutoConfig, AutoModel, PreTrainedModel
@@ -87,21 +87,20 @@ class Encoder(nn.Module):
             ids: the tokens of each text.
             segments: of each token, whether it belongs to the first (0) or the second (1) of a pair.
         """
-        device = self.transformer.device
-        lengths = torch.tensor([len(text) for text in ids], device=device)
-        mask = torch.arange(int(lengths.max()), device=device) < lengths.unsqueeze(1)  # [B, T]
-        if self.packable and device.type == "cpu":
+        lengths = torch.tensor([len(text) for text in ids])
+        mask = torch.arange(int(lengths.max())) < lengths.unsqueeze(1)  # [B, T]
+        if self.packable and self.transformer.device.type == "cpu":
             return TokenStates(self._packed(ids, segments, mask), mask)
-        return TokenStates(self._padded(ids, segments, mask), mask)
+        return self._padded(ids, segments, mask)
 
     def _packed(
         self, ids: Sequence[Sequence[int]], segments: Sequence[Sequence[int]] | None, mask: Tensor
     ) -> Tensor:
         filler = filler_rows(sum(map(len, ids)))
         lengths = [*(len(text) for text in ids), *[1] * filler]  # texts of one token, dropped again below
-        inputs = {"input_ids": torch.tensor([[*chain(*ids), *[self._padding] * filler]])}
+        inputs = {"input_ids": _in_a_row([*ids, [self._padding] * filler]).unsqueeze(0)}
         if segments is not None:
-            inputs["token_type_ids"] = torch.tensor([[*chain(*segments), *[0] * filler]])
+            inputs["token_type_ids"] = _in_a_row([*segments, [0] * filler]).unsqueeze(0)
         rows: Tensor = self.transformer(
             **inputs,
             position_ids=torch.tensor([positions_of(lengths, first=self._first_position)]),
@@ -113,12 +112,13 @@ class Encoder(nn.Module):
 
     def _padded(
         self, ids: Sequence[Sequence[int]], segments: Sequence[Sequence[int]] | None, mask: Tensor
-    ) -> Tensor:
-        inputs = {"input_ids": _filled_up(ids, self._padding, like=mask), "attention_mask": mask.long()}
+    ) -> TokenStates:
+        inputs = {"input_ids": _filled_up(ids, self._padding, mask), "attention_mask": mask.long()}
         if segments is not None:
-            inputs["token_type_ids"] = _filled_up(segments, 0, like=mask)
-        states: Tensor = self.transformer(**inputs).last_hidden_state
-        return states
+            inputs["token_type_ids"] = _filled_up(segments, 0, mask)
+        here = {name: _moved(tensor, self.transformer.device) for name, tensor in inputs.items()}
+        states: Tensor = self.transformer(**here).last_hidden_state
+        return TokenStates(states, here["attention_mask"].bool())
 
 
 def read_encoder(folder: Path, *, strict: bool = False) -> Encoder:
@@ -188,10 +188,21 @@ def quietly() -> Iterator[None]:
             logging.enable_progress_bar()
 
 
-def _filled_up(rows: Sequence[Sequence[int]], filler: int, *, like: Tensor) -> Tensor:
+def _in_a_row(rows: Sequence[Sequence[int]]) -> Tensor:
+    """``[N]``: all numbers, one row after the other."""
+    return torch.from_numpy(np.concatenate([np.asarray(row, dtype=np.int64) for row in rows]))
+
+
+def _filled_up(rows: Sequence[Sequence[int]], filler: int, mask: Tensor) -> Tensor:
     """``[B, T]``, as the mask: every row as long as the longest."""
-    longest = like.shape[1]
-    return torch.tensor([[*row, *[filler] * (longest - len(row))] for row in rows], device=like.device)
+    filled = torch.full(mask.shape, filler)
+    filled[mask] = _in_a_row(rows)
+    return filled
+
+
+def _moved(tensor: Tensor, device: torch.device) -> Tensor:
+    """The tensor on a device; on its way to a GPU nobody waits for it."""
+    return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)
 
 
 def _first_position(transformer: PreTrainedModel) -> int:

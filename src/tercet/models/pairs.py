@@ -41,7 +41,7 @@ class PairTokenizer:
         """All tokens of each text."""
         return self._tokenizer.bare_ids(texts)
 
-    def pair(self, context: list[int], candidate: list[int]) -> PairIds:
+    def pair(self, context: Sequence[int], candidate: Sequence[int]) -> PairIds:
         """The row of a context and a candidate."""
         left, right = self._fit(context, candidate)
         template = self._template
@@ -58,7 +58,7 @@ class PairTokenizer:
             candidate_cut=len(candidate) - len(right),
         )
 
-    def _fit(self, context: list[int], candidate: list[int]) -> tuple[list[int], list[int]]:
+    def _fit(self, context: Sequence[int], candidate: Sequence[int]) -> tuple[Sequence[int], Sequence[int]]:
         kept = max(self._room - len(candidate), min(len(context), self._floor))
         left = context[max(len(context) - kept, 0) :]
         return left, candidate[: self._room - len(left)]

@@ -70,6 +70,11 @@ class PolyEncoder(DualEncoder):
         more = 1 if self.config.code_kind == "last_and_first" else 0
         return min(self.config.codes + more, self.tokenizer.max_tokens)
 
+    @property
+    def siamese(self) -> bool:
+        """Never: a context has codes."""
+        return False
+
     def context_codes(self, ids: Sequence[Sequence[int]]) -> CodeTensors:
         """The codes of each context."""
         codes: CodeTensors = self.code_layer(self.context_encoder(ids))

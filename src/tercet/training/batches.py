@@ -22,9 +22,15 @@ class LengthBatches(Sampler[list[int]]):
         self, examples: Sequence[Example], settings: BatchSettings, *, distinct_answers: bool
     ) -> None:
         self.epoch = 0
+        self._made: tuple[int, list[list[int]]] = (-1, [])
         self._examples = examples
         self._settings = settings
         self._distinct = distinct_answers
+
+    @property
+    def sampler(self) -> "LengthBatches":
+        """Itself: where several processes share the batches, accelerate looks here for ``set_epoch``."""
+        return self
 
     def set_epoch(self, epoch: int) -> None:
         """Choose the order of an epoch."""
@@ -37,6 +43,11 @@ class LengthBatches(Sampler[list[int]]):
         return iter(self._batches())
 
     def _batches(self) -> list[list[int]]:
+        if self._made[0] != self.epoch:
+            self._made = (self.epoch, self._make())
+        return self._made[1]
+
+    def _make(self) -> list[list[int]]:
         chance = random.Random(f"{self._settings.seed} {self.epoch}")
         size = min(self._settings.examples, len(self._examples))
         if size == 0:

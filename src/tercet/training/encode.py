@@ -18,6 +18,23 @@ Chunk = TypeVar("Chunk")
 Result = TypeVar("Result")
 
 
+JOINED_PADDING = 8192
+"""On a GPU, where texts are padded, so many more tokens cost less than a second pass."""
+
+
+def both_sides(
+    scorer: DualEncoder, contexts: Ids, candidates: Ids, *, chunk_tokens: int | None
+) -> tuple[CodeTensors, Tensor]:
+    """The codes of the contexts and the vectors of the candidates, in one pass where one tower reads both."""
+    if not scorer.siamese or _padding(contexts, candidates) > JOINED_PADDING:
+        codes = context_codes(scorer, contexts, chunk_tokens=chunk_tokens)
+        return codes, candidate_vectors(scorer, candidates, chunk_tokens=chunk_tokens)
+    vectors = candidate_vectors(scorer, [*contexts, *candidates], chunk_tokens=chunk_tokens)
+    left = vectors[: len(contexts)].unsqueeze(1)
+    mask = torch.ones(left.shape[:2], dtype=torch.bool, device=left.device)
+    return CodeTensors(left, mask), vectors[len(contexts) :]
+
+
 def candidate_vectors(scorer: DualEncoder, ids: Ids, *, chunk_tokens: int | None) -> Tensor:
     """``[C, D]``: the vector of each candidate."""
     chunks, back = _chunks(ids, chunk_tokens)
@@ -30,8 +47,8 @@ def context_codes(scorer: DualEncoder, ids: Ids, *, chunk_tokens: int | None) ->
     chunks, back = _chunks(ids, chunk_tokens)
     parts = [_run(scorer.context_codes, chunk, chunk_tokens) for chunk in chunks]
     most = max(part.mask.shape[1] for part in parts)
-    vectors = torch.cat([_filled_up(part.vectors, most) for part in parts])
-    mask = torch.cat([_filled_up(part.mask, most) for part in parts])
+    vectors = torch.cat([filled_up(part.vectors, most) for part in parts])
+    mask = torch.cat([filled_up(part.mask, most) for part in parts])
     return CodeTensors(vectors[back], mask[back])
 
 
@@ -67,7 +84,14 @@ def _run(forward: Callable[[Chunk], Result], chunk: Chunk, chunk_tokens: int | N
     return result
 
 
-def _filled_up(codes: Tensor, most: int) -> Tensor:
+def _padding(left: Ids, right: Ids) -> int:
+    """How many more tokens there are if the two are filled up to one length and not each to its own."""
+    longest = [max(map(len, side)) for side in (left, right)]
+    counts = [len(left), len(right)]
+    return sum(counts) * max(longest) - sum(map(int.__mul__, counts, longest))
+
+
+def filled_up(codes: Tensor, most: int) -> Tensor:
     """``[B, most, ...]``: zeros where there are fewer codes."""
     missing = codes.new_zeros(len(codes), most - codes.shape[1], *codes.shape[2:])
     return torch.cat([codes, missing], dim=1)

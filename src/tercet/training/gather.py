@@ -1,25 +1,43 @@
 """Tensors of all processes, so that the answers of the others are negatives too."""
 
+from itertools import accumulate
+
 import torch
 from torch import Tensor, distributed
 from torch.distributed.nn.functional import all_gather
 
 
 def gathered(tensor: Tensor) -> Tensor:
-    """The tensors of all processes, one after the other; gradients find their way back to each.
+    """The rows of all processes, one after the other; gradients find their way back to each.
 
-    Every process gives the same shape. The gradient that comes back is the sum over the processes, and their
-    trainer takes the mean of all weights' gradients: together that of the mean loss over the joined batch.
+    Processes may have different numbers of rows. The gradient that comes back is the sum over the processes,
+    and their trainer takes the mean of all weights' gradients: together that of the mean loss over the joined
+    batch.
     """
-    if not _several():
+    if not several():
         return tensor
-    return torch.cat(list(all_gather(tensor.contiguous())))
+    counts = _counts(len(tensor), tensor.device)
+    missing = tensor.new_zeros(max(counts) - len(tensor), *tensor.shape[1:])
+    rows = all_gather(torch.cat([tensor, missing]).contiguous())
+    return torch.cat([part[:count] for part, count in zip(rows, counts, strict=True)])
 
 
-def place_of_mine(count: int) -> int:
-    """Where this process's rows begin among those of all, if each has ``count``."""
-    return count * distributed.get_rank() if _several() else 0
+def place_of_mine(count: int, device: torch.device) -> int:
+    """Where this process's ``count`` rows begin among those of all."""
+    if not several():
+        return 0
+    return list(accumulate(_counts(count, device), initial=0))[distributed.get_rank()]
 
 
-def _several() -> bool:
+def _counts(mine: int, device: torch.device) -> list[int]:
+    """How many rows each process has."""
+    counts = [torch.zeros(1, dtype=torch.int64, device=device) for _ in range(distributed.get_world_size())]
+    distributed.all_gather(counts, torch.tensor([mine], device=device))
+    return [int(count) for count in counts]
+
+
+def several() -> bool:
+    """Whether there are other processes to learn with; where nothing is learnt, all look at the same data."""
+    if not torch.is_grad_enabled():
+        return False
     return distributed.is_available() and distributed.is_initialized() and distributed.get_world_size() > 1

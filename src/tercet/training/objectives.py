@@ -16,10 +16,11 @@ from tercet.models.code_layer import CodeTensors
 from tercet.models.cross import CrossEncoder
 from tercet.models.dual import DualEncoder
 from tercet.models.load import AnyScorer
+from tercet.models.poly import PolyEncoder
 from tercet.training import losses
-from tercet.training.encode import candidate_vectors, context_codes, pair_outputs
-from tercet.training.examples import Example
-from tercet.training.gather import gathered, place_of_mine
+from tercet.training.encode import both_sides, filled_up, pair_outputs
+from tercet.training.examples import Example, Ids
+from tercet.training.gather import gathered, place_of_mine, several
 from tercet.training.settings import ObjectiveConfig, ObjectiveKind
 
 Batch: TypeAlias = Sequence[Example]
@@ -50,13 +51,11 @@ class DualObjective(Objective[DualEncoder]):
 
     trains: ClassVar[tuple[str, ...]] = ("bi", "poly")
 
-    def codes(self, scorer: DualEncoder, batch: Batch) -> CodeTensors:
-        """Those of every context."""
-        return context_codes(scorer, [example.context for example in batch], chunk_tokens=self.chunk_tokens)
-
-    def vectors(self, scorer: DualEncoder, ids: Sequence[list[int]]) -> Tensor:
-        """``[C, D]``: those of candidates."""
-        return candidate_vectors(scorer, ids, chunk_tokens=self.chunk_tokens)
+    def read(
+        self, scorer: DualEncoder, contexts: Sequence[Ids], candidates: Sequence[Ids]
+    ) -> tuple[CodeTensors, Tensor]:
+        """The codes of contexts, and ``[C, D]``: the vectors of candidates."""
+        return both_sides(scorer, contexts, candidates, chunk_tokens=self.chunk_tokens)
 
 
 class SiameseObjective(DualObjective):
@@ -64,10 +63,11 @@ class SiameseObjective(DualObjective):
 
     trains: ClassVar[tuple[str, ...]] = ("bi",)
 
-    def sides(self, scorer: DualEncoder, batch: Batch) -> tuple[Tensor, Tensor]:
-        """``[B, D]`` each: contexts, and the first candidate of each."""
-        firsts = [example.candidates[0] for example in batch]
-        return self.codes(scorer, batch).vectors[:, 0], self.vectors(scorer, firsts)
+    def columns(self, scorer: DualEncoder, batch: Batch, *, candidates: int = 1) -> list[Tensor]:
+        """``[B, D]`` each: the contexts, the first candidate of each, the second..."""
+        wanted = [example.candidates[place] for place in range(candidates) for example in batch]
+        codes, vectors = self.read(scorer, _contexts(batch), wanted)
+        return [codes.vectors[:, 0], *vectors.split(len(batch))]
 
 
 class Softmax(SiameseObjective):
@@ -81,7 +81,7 @@ class Softmax(SiameseObjective):
 
     def forward(self, scorer: DualEncoder, batch: Batch) -> Tensor:
         """The loss of a batch."""
-        left, right = self.sides(scorer, batch)
+        left, right = self.columns(scorer, batch)
         logits = self.classifier(losses.concatenate(left, right, self.config.concatenation))
         return losses.classification(logits, _targets(batch, left).long())
 
@@ -91,7 +91,7 @@ class Cosine(SiameseObjective):
 
     def forward(self, scorer: DualEncoder, batch: Batch) -> Tensor:
         """The loss of a batch."""
-        left, right = self.sides(scorer, batch)
+        left, right = self.columns(scorer, batch)
         return losses.regression(cosine_similarity(left, right), _between_0_and_1(batch, left, self.config))
 
 
@@ -100,8 +100,7 @@ class Triplet(SiameseObjective):
 
     def forward(self, scorer: DualEncoder, batch: Batch) -> Tensor:
         """The loss of a batch."""
-        left, right = self.sides(scorer, batch)
-        wrong = self.vectors(scorer, [example.candidates[1] for example in batch])
+        left, right, wrong = self.columns(scorer, batch, candidates=2)
         return losses.triplet(left, right, wrong, margin=self.config.margin, distance=self.config.distance)
 
 
@@ -114,12 +113,15 @@ class InBatch(DualObjective):
         """The loss of a batch."""
         answers = [example.candidates[0] for example in batch]
         negatives = [ids for example in batch for ids in example.candidates[1:]]
-        codes = self.codes(scorer, batch)
-        vectors = self.vectors(scorer, answers + negatives)
-        scores = self.config.score_scale * scorer.match_codes(codes, _all_of(vectors, len(batch)))
-        mine = place_of_mine(len(batch)) + torch.arange(len(batch), device=scores.device)
-        names = _all_of(_names(answers + negatives, like=scores), len(batch))
-        return losses.ranking(scores, mine, _copies(names, mine))
+        candidates = answers + negatives
+        codes, vectors = self.read(scorer, _contexts(batch), candidates)
+        scores = scorer.match_codes(codes, _all_of(vectors, len(batch)))
+        if _is_symmetric(scorer):
+            back, own = self.read(scorer, candidates, _contexts(batch))
+            scores = (scores + scorer.match_codes(_all_codes(scorer, back, len(batch)), own).T) / 2
+        mine = place_of_mine(len(batch), scores.device) + torch.arange(len(batch), device=scores.device)
+        names = _all_of(_names(candidates, like=scores), len(batch))
+        return losses.ranking(self.config.score_scale * scores, mine, _copies(names, mine))
 
 
 class FromTeacher(DualObjective):
@@ -130,8 +132,13 @@ class FromTeacher(DualObjective):
         counts = {len(example.candidates) for example in batch}
         if len(counts) > 1:
             raise InputError(f"a teacher's rows need equally many candidates, got {sorted(counts)}")
-        vectors = self.vectors(scorer, [ids for example in batch for ids in example.candidates])
-        scores = scorer.match_codes(self.codes(scorer, batch), vectors.unflatten(0, (len(batch), -1)))
+        candidates = [ids for example in batch for ids in example.candidates]
+        codes, vectors = self.read(scorer, _contexts(batch), candidates)
+        scores = scorer.match_codes(codes, vectors.unflatten(0, (len(batch), -1)))
+        if _is_symmetric(scorer):
+            back, own = self.read(scorer, candidates, _contexts(batch))
+            rows = own.repeat_interleave(scores.shape[1], dim=0).unsqueeze(1)
+            scores = (scores + scorer.match_codes(back, rows).view_as(scores)) / 2
         wanted = scores.new_tensor([example.targets for example in batch])
         return self.config.score_scale * scores, wanted
 
@@ -228,6 +235,14 @@ def make_objective(
     return CROSS_OBJECTIVES[config.kind](config, scorer, chunk_tokens=chunk_tokens)
 
 
+def _contexts(batch: Batch) -> list[Ids]:
+    return [example.context for example in batch]
+
+
+def _is_symmetric(scorer: DualEncoder) -> bool:
+    return isinstance(scorer, PolyEncoder) and scorer.config.symmetric
+
+
 def _targets(batch: Batch, like: Tensor) -> Tensor:
     """``[B]``: the one target of each row."""
     return torch.tensor([example.targets[0] for example in batch], dtype=torch.float32, device=like.device)
@@ -242,7 +257,14 @@ def _all_of(rows: Tensor, answers: int) -> Tensor:
     return torch.cat([gathered(rows[:answers]), gathered(rows[answers:])])
 
 
-def _names(ids: Sequence[list[int]], like: Tensor) -> Tensor:
+def _all_codes(scorer: DualEncoder, codes: CodeTensors, answers: int) -> CodeTensors:
+    """As ``_all_of``, of codes, of which every process has a number of its own."""
+    most = scorer.most_codes if several() else codes.mask.shape[1]
+    vectors, mask = (_all_of(filled_up(part, most), answers) for part in (codes.vectors, codes.mask.float()))
+    return CodeTensors(vectors, mask.bool())
+
+
+def _names(ids: Sequence[Ids], like: Tensor) -> Tensor:
     """``[C]``: a number for each text, the same in every process; equal texts have equal ones."""
     return torch.tensor([hash(tuple(text)) for text in ids], dtype=torch.int64, device=like.device)
 

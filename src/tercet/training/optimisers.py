@@ -3,9 +3,14 @@
 from collections.abc import Callable
 from itertools import pairwise
 
+import torch
 from torch import nn, optim
 from torch.optim.lr_scheduler import LambdaLR
-from transformers import get_constant_schedule_with_warmup, get_linear_schedule_with_warmup
+from transformers import (
+    get_constant_schedule_with_warmup,
+    get_inverse_sqrt_schedule,
+    get_linear_schedule_with_warmup,
+)
 
 from tercet.training.settings import Optimiser, TrainSettings
 
@@ -25,7 +30,8 @@ def make_optimiser(module: nn.Module, settings: TrainSettings) -> optim.Optimize
         {"params": [weight for weight in moved if weight.dim() > 1], "weight_decay": settings.weight_decay},
         {"params": [weight for weight in moved if weight.dim() <= 1], "weight_decay": 0.0},
     ]
-    return CLASSES[settings.optimiser](groups, lr=settings.learning_rate)
+    fused = {"fused": True} if settings.optimiser != "adamax" and _is_on_gpu(moved) else {}
+    return CLASSES[settings.optimiser](groups, lr=settings.learning_rate, betas=settings.betas, **fused)
 
 
 def make_schedule(optimiser: optim.Optimizer, settings: TrainSettings, *, steps: int) -> LambdaLR:
@@ -37,6 +43,9 @@ def make_schedule(optimiser: optim.Optimizer, settings: TrainSettings, *, steps:
     if settings.schedule == "constant":
         constant: LambdaLR = get_constant_schedule_with_warmup(optimiser, warmup)
         return constant
+    if settings.schedule == "inverse_sqrt":
+        falling: LambdaLR = get_inverse_sqrt_schedule(optimiser, max(warmup, 1))
+        return falling
     return WarmPlateau(optimiser, warmup=warmup)
 
 
@@ -63,6 +72,19 @@ class WarmPlateau(LambdaLR):
         return self.factor * min(1.0, (step + 1) / max(self.warmup, 1))
 
 
+def rescale_last_layer(module: nn.Module, *, std: float) -> None:
+    """Multiply each matrix of the last transformer layer so that its numbers have the standard deviation.
+
+    Humeau et al. (2020) do so with weights pre-trained on Reddit, whose last layer is unlike BERT's.
+    """
+    matrices = [(_layer_of(name), weight) for name, weight in module.named_parameters() if weight.dim() > 1]
+    last = max((layer for layer, _ in matrices if layer is not None), default=None)
+    with torch.no_grad():
+        for layer, weight in matrices:
+            if last is not None and layer == last:
+                weight.mul_(std / weight.std())
+
+
 def freeze(module: nn.Module, *, embeddings: bool, layers: int) -> int:
     """Leave word embeddings or the lowest layers as they are; gives the number of weights left alone."""
     frozen = 0
@@ -71,6 +93,10 @@ def freeze(module: nn.Module, *, embeddings: bool, layers: int) -> int:
             weight.requires_grad_(False)
             frozen += weight.numel()
     return frozen
+
+
+def _is_on_gpu(weights: list[nn.Parameter]) -> bool:
+    return all(weight.device.type == "cuda" for weight in weights)
 
 
 def _is_word_embedding(name: str) -> bool:

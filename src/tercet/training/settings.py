@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 from tercet.errors import InputError
-from tercet.inputs import check_choice, check_count, check_scale, check_seed
+from tercet.inputs import check_choice, check_count, check_flag, check_scale, check_seed, check_string
 
 ConcatenationPart: TypeAlias = Literal["u", "v", "difference", "product"]
 Distance: TypeAlias = Literal["euclidean", "cosine", "manhattan"]
@@ -20,7 +20,7 @@ ObjectiveKind: TypeAlias = Literal[
     "distribution",
 ]
 Optimiser: TypeAlias = Literal["adamw", "adam", "adamax"]
-Schedule: TypeAlias = Literal["linear", "constant", "plateau"]
+Schedule: TypeAlias = Literal["linear", "constant", "inverse_sqrt", "plateau"]
 
 CONCATENATION_PARTS: tuple[ConcatenationPart, ...] = get_args(ConcatenationPart)
 DISTANCES: tuple[Distance, ...] = get_args(Distance)
@@ -79,10 +79,14 @@ class BatchSettings:
     chunk_tokens: int | None = None
     """Encode so many tokens at a time and again on the way back (gradient caching): a large batch then needs
     the memory of a small one, and a third more time."""
+    negatives: int = 0
+    """Answers of other examples, drawn anew in every epoch, to put beside an example's own candidates."""
     seed: int = 0
 
     def __post_init__(self) -> None:
         check_count("examples", self.examples)
+        if not isinstance(self.negatives, int) or self.negatives < 0:
+            raise InputError(f"negatives must be a whole number of at least 0, got {self.negatives}")
         check_count("bucket_batches", self.bucket_batches)
         if self.chunk_tokens is not None:
             check_count("chunk_tokens", self.chunk_tokens)
@@ -95,11 +99,13 @@ class TrainSettings:
     epochs: int = 1
     learning_rate: float = 5e-5
     optimiser: Optimiser = "adamw"
+    betas: tuple[float, float] = (0.9, 0.999)
+    """How long the optimiser remembers gradients and their squares."""
     weight_decay: float = 0.01
     """Not of biases and norms."""
     schedule: Schedule = "linear"
-    """After the warm-up: ``linear`` to 0, ``constant``, or ``plateau``: times 0.4 whenever the loss on the
-    dev data has not improved (Humeau et al., 2020, who look twice an epoch)."""
+    """After the warm-up: ``linear`` to 0, ``constant``, ``inverse_sqrt`` of the steps, or ``plateau``: times
+    0.4 whenever the loss on the dev data has not improved (Humeau et al., 2020, who look twice an epoch)."""
     warmup: float = 0.1
     """A share of all steps if below 1, else a number of steps."""
     clip: float = 1.0
@@ -110,6 +116,8 @@ class TrainSettings:
     """Compute in bfloat16 where that is safe; weights stay in float32."""
     looks_per_epoch: int = 2
     """How often the dev data is looked at and a checkpoint is written."""
+    best_by: str = "loss"
+    """What decides which look is kept: ``loss``, the lowest, or the name of a measure, the highest."""
     patience: int | None = None
     """Stop after so many looks without improvement."""
     checkpoints: int = 2
@@ -118,6 +126,11 @@ class TrainSettings:
     """Leave the word embeddings as they are."""
     freeze_layers: int = 0
     """Leave so many of the lowest layers as they are."""
+    last_layer_std: float | None = None
+    """Before training, bring each matrix of the last layer to this standard deviation (the Reddit recipe of
+    Humeau et al., 2020)."""
+    tensorboard: bool = False
+    """Write what is logged for TensorBoard too."""
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -131,3 +144,10 @@ class TrainSettings:
                 raise InputError(f"{name} must be at least 0, got {getattr(self, name)}")
         if self.patience is not None:
             check_count("patience", self.patience)
+        if self.last_layer_std is not None:
+            check_scale("last_layer_std", self.last_layer_std)
+        for name in ("bf16", "freeze_embeddings", "tensorboard"):
+            check_flag(name, getattr(self, name))
+        check_string("best_by", self.best_by)
+        if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
+            raise InputError(f"betas must be two numbers from 0 to below 1, got {self.betas}")

@@ -1,29 +1,26 @@
-"""Training, by ``transformers.Trainer``: ours are the batches, the objective, the schedule and the files."""
+"""Training, by ``transformers.Trainer``: ours are the batches, the schedules, the checks and the files."""
 
+import shutil
 from collections.abc import Callable, Sequence
 from math import ceil
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn, optim
-from torch.utils.data import DataLoader, Dataset
-from transformers import (
-    EarlyStoppingCallback,
-    PrinterCallback,
-    Trainer,
-    TrainerCallback,
-    TrainingArguments,
-)
+from torch.utils.data import DataLoader
+from transformers import EarlyStoppingCallback, PrinterCallback, Trainer, TrainerCallback, TrainingArguments
 
-from tercet.errors import InputError, TrainingError
+from tercet.errors import InputError, OutputError, TrainingError
 from tercet.models.encoder import check_tensors
 from tercet.models.load import AnyScorer
-from tercet.training.batches import LengthBatches
+from tercet.training.callbacks import StopOnInterrupt, tensorboard
 from tercet.training.examples import Example
+from tercet.training.learner import Learner, Material, material
 from tercet.training.objectives import CrossObjective, DualObjective
-from tercet.training.optimisers import WarmPlateau, freeze, make_optimiser, make_schedule
+from tercet.training.optimisers import WarmPlateau, freeze, make_optimiser, make_schedule, rescale_last_layer
 from tercet.training.settings import BatchSettings, TrainSettings
 
 Measure: TypeAlias = Callable[[], dict[str, float]]
@@ -31,74 +28,54 @@ Measure: TypeAlias = Callable[[], dict[str, float]]
 
 LOSS = "eval_loss"
 WEIGHTS = "model.safetensors"
+BATCHES_WATCHED = 16
+"""On a GPU, whether losses are numbers is asked of so many at once: to ask is to wait for it."""
 
 
-class Learner(nn.Module):
-    """A scorer and its objective as one module, which is what a trainer moves."""
-
-    def __init__(self, scorer: AnyScorer, objective: DualObjective | CrossObjective) -> None:
-        super().__init__()
-        self.scorer = scorer
-        self.objective = objective
-
-    def forward(self, examples: Sequence[Example]) -> dict[str, Tensor]:
-        """The loss of a batch."""
-        return {"loss": self.objective(self.scorer, examples)}
-
-
-class Examples(Dataset[Example]):
-    """Examples as torch wants them."""
-
-    def __init__(self, examples: Sequence[Example]) -> None:
-        self._examples = examples
-
-    def __len__(self) -> int:
-        return len(self._examples)
-
-    def __getitem__(self, place: int) -> Example:
-        return self._examples[place]
-
-
-class ScorerTrainer(Trainer):
-    """transformers' trainer over examples."""
+class SteadyTrainer(Trainer):
+    """transformers' trainer, which stops when a loss is no number and leaves only whole checkpoints."""
 
     def __init__(
         self,
-        learner: Learner,
+        learner: Any,
         settings: TrainSettings,
-        batching: BatchSettings,
+        material: Material,
         *,
-        train: Sequence[Example],
-        dev: Sequence[Example],
         folder: Path,
         measure: Measure | None = None,
+        callbacks: Sequence[TrainerCallback] = (),
     ) -> None:
         self.learner = learner
         self.settings = settings
-        self.batching = batching
+        self.material = material
         self.measure = measure
-        self._train, self._dev = train, dev
-        self._batches = LengthBatches(train, batching, distinct_answers=learner.objective.distinct_answers)
-        if not len(self._batches):
-            raise InputError("there is not one full batch to learn from: give more examples")
-        freeze(learner.scorer, embeddings=settings.freeze_embeddings, layers=settings.freeze_layers)
-        steps = ceil(len(self._batches) / settings.accumulation)
-        stops: list[TrainerCallback] = []
+        self._watched: list[tuple[int, dict[str, Any], Tensor]] = []
+        if not len(material.batches):
+            raise InputError(
+                "there is not one full batch to learn from: give more examples, or a smaller batch"
+            )
+        if not material.dev:
+            raise InputError("there is not one full batch of dev data: give more, or a smaller batch")
+        steps = ceil(len(material.batches) / settings.accumulation)
+        used = [*callbacks]
         if settings.patience is not None:
-            stops.append(EarlyStoppingCallback(settings.patience))
+            used.append(EarlyStoppingCallback(settings.patience))
+        if settings.tensorboard:
+            used.append(tensorboard(folder))
         super().__init__(
             model=learner,
-            args=_arguments(settings, batching, folder, steps=steps, on_cpu=_is_on_cpu(learner)),
-            train_dataset=Examples(train),
-            eval_dataset=Examples(dev),
-            callbacks=stops,
+            args=_arguments(settings, folder, steps=steps, on_cpu=_is_on_cpu(learner)),
+            train_dataset=material.data,
+            eval_dataset=material.data,  # named, or the trainer refuses to look; `evaluate` reads its own
+            callbacks=used,
         )
         self.remove_callback(PrinterCallback)  # a library does not print
 
-    def get_train_dataloader(self) -> DataLoader[Example]:
+    def get_train_dataloader(self) -> DataLoader[Any]:
         """Our batches, each process's share of them."""
-        loader = DataLoader(Examples(self._train), batch_sampler=self._batches, collate_fn=_collated)
-        prepared: DataLoader[Example] = self.accelerator.prepare(loader)
+        batches: Any = self.material.batches
+        loader = DataLoader(self.material.data, batch_sampler=batches, collate_fn=self.material.collate)
+        prepared: DataLoader[Any] = self.accelerator.prepare(loader)
         return prepared
 
     def create_optimizer(self, model: nn.Module | None = None) -> optim.Optimizer:
@@ -113,47 +90,74 @@ class ScorerTrainer(Trainer):
         return self.lr_scheduler
 
     def training_step(self, model: nn.Module, inputs: dict[str, Any], *others: Any, **more: Any) -> Tensor:
-        """One step's loss; a loss that is no number ends the training, and the last checkpoint stays."""
+        """One step's loss."""
         loss: Tensor = super().training_step(model, inputs, *others, **more)
-        if not bool(torch.isfinite(loss)):
-            raise TrainingError(
-                f"the loss is {float(loss)} at step {self.state.global_step + 1}: lower the learning rate, "
-                f"or look at the examples {self._positions(inputs['examples'])}; the last checkpoint is kept"
-            )
+        self._watched.append((self.state.global_step + 1, inputs, loss))
+        if loss.device.type == "cpu" or len(self._watched) >= BATCHES_WATCHED:
+            self._check_losses()
         return loss
 
     def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
         """The loss on the dev data, and what is measured beside it."""
+        self._check_losses()
         learner = self.learner.eval()
-        batches = LengthBatches(self._dev, self.batching, distinct_answers=learner.objective.distinct_answers)
-        with torch.no_grad():
-            losses = [float(learner([self._dev[place] for place in batch])["loss"]) for batch in batches]
-        found = {LOSS: sum(losses) / len(losses)}
+        with torch.no_grad(), self.compute_loss_context_manager():
+            losses = torch.stack([learner(**batch)["loss"] for batch in self.material.dev])
+        found = {LOSS: float(losses.mean())}
         found |= {f"eval_{name}": value for name, value in (self.measure() if self.measure else {}).items()}
+        if f"eval_{self.settings.best_by}" not in found:
+            measured = ", ".join(name.removeprefix("eval_") for name in found)
+            raise InputError(f"best_by is {self.settings.best_by!r}, but what is measured here is {measured}")
         if isinstance(self.lr_scheduler, WarmPlateau):
             self.lr_scheduler.look(found[LOSS])
         self.log(dict(found))
         self.control = self.callback_handler.on_evaluate(self.args, self.state, self.control, found)
         return found
 
+    def _check_losses(self) -> None:
+        """Raise if a loss is no number; the last checkpoint was written before."""
+        watched, self._watched = self._watched, []
+        for step, inputs, loss in watched:
+            if not bool(torch.isfinite(loss)):
+                raise TrainingError(
+                    f"the loss is {float(loss)} at step {step}: lower the learning rate, or look at the rows "
+                    f"{self.learner.rows(**inputs)}; the last checkpoint is kept"
+                )
+
     def _prepare_inputs(self, inputs: dict[str, Any]) -> dict[str, Any]:
         """As they are: an encoder puts token ids onto its own device."""
         return inputs
 
+    def _save_checkpoint(self, model: nn.Module, trial: Any) -> None:
+        """A checkpoint of weights that are numbers, or an error and no half of one."""
+        self._check_losses()
+        if not all(bool(torch.isfinite(weight).all()) for weight in self._moved().values()):
+            raise TrainingError(
+                f"weights became NaN or infinite by step {self.state.global_step}: lower the learning rate; "
+                "the last checkpoint is kept"
+            )
+        try:
+            super()._save_checkpoint(model, trial)
+        except (OSError, RuntimeError, SafetensorError) as error:
+            folder = Path(str(self.args.output_dir)) / f"checkpoint-{self.state.global_step}"
+            shutil.rmtree(folder, ignore_errors=True)
+            raise OutputError(
+                f"a checkpoint could not be written to {folder.parent}: {error}; make room and go on from "
+                "the last one (resume=True, --resume)"
+            ) from error
+
     def _save(self, output_dir: str | None = None, state_dict: object = None) -> None:
-        """The weights, each once, where the trainer looks for them when it resumes."""
+        """The weights that training moves, each once, where the trainer looks for them when it resumes."""
         folder = Path(output_dir or str(self.args.output_dir))
         folder.mkdir(parents=True, exist_ok=True)
-        weights = {
-            name: weight.detach().cpu().contiguous() for name, weight in self.learner.named_parameters()
-        }
+        weights = {name: weight.detach().cpu().contiguous() for name, weight in self._moved().items()}
         save_file(weights, folder / WEIGHTS, metadata={"format": "pt"})
 
     def _load_from_checkpoint(self, resume_from_checkpoint: str, model: nn.Module | None = None) -> None:
         """The weights of a checkpoint, all of them and no others."""
         folder = Path(resume_from_checkpoint)
         saved = load_file(folder / WEIGHTS)
-        here = dict(self.learner.named_parameters())
+        here = self._moved()
         check_tensors(folder, missing=here.keys() - saved.keys(), extra=saved.keys() - here.keys())
         with torch.no_grad():
             for name, weight in here.items():
@@ -164,10 +168,9 @@ class ScorerTrainer(Trainer):
         if self.state.best_model_checkpoint is not None:
             self._load_from_checkpoint(self.state.best_model_checkpoint)
 
-    def _positions(self, examples: Sequence[Example]) -> list[int]:
-        """Where the examples of a batch stand in the training data."""
-        wanted = {id(example) for example in examples}
-        return [place for place, example in enumerate(self._train) if id(example) in wanted]
+    def _moved(self) -> dict[str, nn.Parameter]:
+        """The weights that training moves."""
+        return {name: weight for name, weight in self.learner.named_parameters() if weight.requires_grad}
 
 
 def train(
@@ -181,14 +184,28 @@ def train(
     folder: Path,
     resume: bool = False,
     measure: Measure | None = None,
+    callbacks: Sequence[TrainerCallback] = (),
 ) -> list[dict[str, float]]:
     """Move the scorer's weights to the best look; gives what was logged. ``folder`` keeps the checkpoints."""
-    trainer = ScorerTrainer(
-        Learner(scorer, objective), settings, batching, train=train, dev=dev, folder=folder, measure=measure
-    )
+    freeze(scorer, embeddings=settings.freeze_embeddings, layers=settings.freeze_layers)
+    if settings.last_layer_std is not None:
+        rescale_last_layer(scorer, std=settings.last_layer_std)
+    learner = Learner(scorer, objective)
+    lessons = material(learner, batching, train=train, dev=dev)
+    trainer = SteadyTrainer(learner, settings, lessons, folder=folder, measure=measure, callbacks=callbacks)
+    log = run_trainer(trainer, folder, resume=resume)
+    scorer.eval()
+    return log
+
+
+def run_trainer(trainer: SteadyTrainer, folder: Path, *, resume: bool) -> list[dict[str, float]]:
+    """Train to the end, from the last checkpoint if that is wanted; gives what was logged."""
+    check_room(folder, trainer.learner, checkpoints=trainer.settings.checkpoints)
     last = last_checkpoint(folder) if resume else None
     trainer.train(resume_from_checkpoint=None if last is None else str(last))
-    scorer.eval()
+    for callback in trainer.callback_handler.callbacks:
+        if isinstance(callback, StopOnInterrupt):
+            callback.check()
     return list(trainer.state.log_history)
 
 
@@ -198,15 +215,24 @@ def last_checkpoint(folder: Path) -> Path | None:
     return max(whole, key=lambda path: int(path.name.rsplit("-", maxsplit=1)[-1]), default=None)
 
 
-def _arguments(
-    settings: TrainSettings, batching: BatchSettings, folder: Path, *, steps: int, on_cpu: bool
-) -> TrainingArguments:
+def check_room(folder: Path, learner: nn.Module, *, checkpoints: int) -> None:
+    """Raise if the disk has no room for the checkpoints, each with weights and an optimiser's two moments."""
+    folder.mkdir(parents=True, exist_ok=True)
+    moved = sum(weight.nbytes for weight in learner.parameters() if weight.requires_grad)
+    needed, free = 3 * moved * (checkpoints + 1), shutil.disk_usage(folder).free
+    if free < needed:
+        raise OutputError(
+            f"{checkpoints} checkpoints and the one being written need {needed / 1e6:,.0f} MB in {folder}, "
+            f"where {free / 1e6:,.0f} MB are free: make room, or keep fewer (checkpoints)"
+        )
+
+
+def _arguments(settings: TrainSettings, folder: Path, *, steps: int, on_cpu: bool) -> TrainingArguments:
     """The settings in transformers' words; a look and a checkpoint come together."""
     every = max(1, ceil(steps / settings.looks_per_epoch))
     return TrainingArguments(
         output_dir=str(folder),
         num_train_epochs=settings.epochs,
-        per_device_train_batch_size=batching.examples,
         gradient_accumulation_steps=settings.accumulation,
         max_grad_norm=settings.clip,
         bf16=settings.bf16,
@@ -220,8 +246,9 @@ def _arguments(
         save_steps=every,
         save_total_limit=settings.checkpoints,
         load_best_model_at_end=True,
-        metric_for_best_model=LOSS,
-        greater_is_better=False,
+        metric_for_best_model=f"eval_{settings.best_by}",
+        greater_is_better=settings.best_by != "loss",
+        restore_callback_states_from_checkpoint=True,
         remove_unused_columns=False,
         report_to=[],
         disable_tqdm=True,
@@ -230,7 +257,3 @@ def _arguments(
 
 def _is_on_cpu(module: nn.Module) -> bool:
     return next(module.parameters()).device.type == "cpu"
-
-
-def _collated(examples: list[Example]) -> dict[str, list[Example]]:
-    return {"examples": examples}

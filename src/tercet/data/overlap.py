@@ -1,0 +1,56 @@
+"""What two data sets have in common: a model must not be measured on what it has learnt."""
+
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+
+from tercet.errors import DataError
+from tercet.records import Context, Lesson
+
+
+def key_of(lesson: Lesson) -> Hashable:
+    """What makes a lesson the same as another: context and first candidate, but for case and white space."""
+    return _folded(lesson.context), _folded(lesson.candidates[0])
+
+
+def overlap(train: Iterable[Lesson], other: Iterable[Lesson]) -> list[int]:
+    """Positions in ``train`` of the lessons that ``other`` holds too, whichever of two texts comes first."""
+    held = {key for lesson in other for key in _both_ways(lesson)}
+    return [position for position, lesson in enumerate(train) if key_of(lesson) in held]
+
+
+def duplicates(lessons: Iterable[Lesson], key: Callable[[Lesson], Hashable] = key_of) -> int:
+    """How many lessons came before."""
+    seen: set[Hashable] = set()
+    count = 0
+    for lesson in lessons:
+        found = key(lesson)
+        count += found in seen
+        seen.add(found)
+    return count
+
+
+def without_overlap(
+    train: Sequence[Lesson], other: Collection[Lesson], *, name: str, drop: bool
+) -> list[Lesson]:
+    """``train`` less what ``other`` holds too, or an error that says how much that is."""
+    shared = set(overlap(train, other))
+    if shared and not drop:
+        first = train[min(shared)]
+        raise DataError(
+            f"{len(shared)} of {len(train)} training rows are in the {name} data too, the first at "
+            f"{first.where or min(shared)}: remove them, or set drop_overlap = true for the training data"
+        )
+    left = [lesson for position, lesson in enumerate(train) if position not in shared]
+    if not left:
+        raise DataError(f"all {len(train)} training rows are in the {name} data: there is nothing to learn")
+    return left
+
+
+def _both_ways(lesson: Lesson) -> tuple[Hashable, Hashable]:
+    left, right = _folded(lesson.context), _folded(lesson.candidates[0])
+    return (left, right), (right, left)
+
+
+def _folded(text: Context) -> str:
+    """Turns of a context in one, so that a dialogue of one turn equals its text."""
+    whole = text if isinstance(text, str) else "\n".join(text)
+    return " ".join(whole.casefold().split())

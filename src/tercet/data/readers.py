@@ -1,0 +1,123 @@
+"""Which file is read, as what, and which of its columns is which."""
+
+import random
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+
+from tercet.data.lessons import answer_lessons, choice_lessons, dialogue_lessons, pair_lessons
+from tercet.data.retrieval import retrieval_lessons
+from tercet.data.sources import open_source
+from tercet.errors import DataError, InputError
+from tercet.inputs import check_choice, check_count, check_flag
+from tercet.records import Lesson
+
+ReaderKind: TypeAlias = Literal["pairs", "triplets", "answers", "choices", "dialogues", "retrieval"]
+READER_KINDS: tuple[ReaderKind, ...] = get_args(ReaderKind)
+
+
+class Reader(NamedTuple):
+    """Rows to lessons, and the columns it looks at unless told otherwise; None: only if told."""
+
+    read: Callable[..., Iterator[Lesson]]
+    columns: Mapping[str, str | None]
+
+
+READERS: dict[ReaderKind, Reader] = {
+    "pairs": Reader(pair_lessons, {"context": "context", "candidate": "candidate", "target": "score"}),
+    "triplets": Reader(answer_lessons, {"context": "anchor", "answer": "positive", "negatives": "negative"}),
+    "answers": Reader(answer_lessons, {"context": "context", "answer": "answer", "negatives": None}),
+    "choices": Reader(choice_lessons, {"context": "context", "candidates": "candidates", "label": "label"}),
+    "dialogues": Reader(dialogue_lessons, {"turns": "turns"}),
+    "retrieval": Reader(
+        retrieval_lessons,
+        {
+            "key": "_id",
+            "text": "text",
+            "title": "title",
+            "query_key": "query-id",
+            "text_key": "corpus-id",
+            "grade": "score",
+        },
+    ),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataConfig:
+    """A data set: where it is and how it is read."""
+
+    files: tuple[str, ...]
+    """Files (under the data folder, if their path is relative), ``sample:NAME``, or Hugging Face data sets
+    (``hf:org/name@train``); several are read one after the other. ``retrieval`` takes exactly three: texts,
+    queries, and which text answers which query."""
+    reader: ReaderKind = "pairs"
+    """``pairs``: two texts and a score or a label. ``triplets``: a text, a near and a far one. ``answers``: a
+    context and its answer, perhaps with negatives. ``choices``: a context, candidates, and the place of the
+    right one. ``dialogues``: turns, each the answer to those before it. ``retrieval``: see above."""
+    columns: dict[str, str] = field(default_factory=dict)
+    """The name of a column in the file, for each that is not called as the reader expects."""
+    labels: tuple[str, ...] = ()
+    """Of ``pairs``: the labels in the order of their numbers; without them the target is a number."""
+    limit: int | None = None
+    """So many lessons only, drawn by chance."""
+    seed: int = 0
+    """Of that chance."""
+    drop_overlap: bool = False
+    """Leave out training rows that dev or test data hold too, instead of refusing to train."""
+
+    def __post_init__(self) -> None:
+        check_choice("reader", self.reader, READER_KINDS)
+        if isinstance(self.files, str):
+            object.__setattr__(self, "files", (self.files,))
+        if not self.files or not all(isinstance(name, str) for name in self.files):
+            raise InputError(f"files must name at least one file, got {self.files!r}")
+        if self.reader == "retrieval" and len(self.files) != 3:
+            raise InputError(f"retrieval reads texts, queries and judgements: 3 files, got {len(self.files)}")
+        known = READERS[self.reader].columns
+        for role in self.columns:
+            check_choice(f"a column of {self.reader}", role, tuple(known))
+        if self.labels and self.reader != "pairs":
+            raise InputError(f"labels are for pairs, not for {self.reader}")
+        if self.limit is not None:
+            check_count("limit", self.limit)
+        check_flag("drop_overlap", self.drop_overlap)
+
+
+def read_lessons(config: DataConfig, *, root: Path | None = None) -> Iterator[Lesson]:
+    """The lessons of a data set, streamed.
+
+    Args:
+        root: the folder that relative paths are looked for under.
+    """
+    read, usual = READERS[config.reader]
+    columns = {role: name for role, name in {**usual, **config.columns}.items() if name is not None}
+    options: dict[str, Any] = columns | ({"labels": config.labels} if config.labels else {})
+    sources = [open_source(name, root=root) for name in config.files]
+    if config.reader == "retrieval":
+        lessons = read(*sources, **options)
+    else:
+        lessons = read(chain.from_iterable(sources), **options)
+    yield from lessons if config.limit is None else _drawn(lessons, config.limit, config.seed)
+
+
+def all_lessons(config: DataConfig, *, root: Path | None = None) -> list[Lesson]:
+    """The lessons of a data set, at least one."""
+    lessons = list(read_lessons(config, root=root))
+    if not lessons:
+        raise DataError(f"{', '.join(config.files)}: there is nothing to learn from")
+    return lessons
+
+
+def _drawn(lessons: Iterator[Lesson], count: int, seed: int) -> list[Lesson]:
+    """``count`` of them, each as likely as any other, in their order; only so many are held."""
+    chance = random.Random(seed)
+    kept: list[tuple[int, Lesson]] = []
+    for place, lesson in enumerate(lessons):
+        if len(kept) < count:
+            kept.append((place, lesson))
+        elif (drawn := chance.randrange(place + 1)) < count:
+            kept[drawn] = (place, lesson)
+    return [lesson for _, lesson in sorted(kept, key=lambda pair: pair[0])]

@@ -1,0 +1,55 @@
+"""Retrieval sets, which are three files: texts, queries, and which text answers which query."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from tercet.data.columns import check_column
+from tercet.data.rows import Row
+from tercet.errors import DataError
+from tercet.inputs import check_text
+from tercet.records import Lesson
+
+
+def retrieval_lessons(
+    corpus: Iterable[Row],
+    queries: Iterable[Row],
+    judgements: Iterable[Row],
+    *,
+    key: str = "_id",
+    text: str = "text",
+    title: str = "title",
+    query_key: str = "query-id",
+    text_key: str = "corpus-id",
+    grade: str = "score",
+) -> Iterator[Lesson]:
+    """Each query with a text that answers it, a lesson for each such pair; a grade of 0 means it does not.
+
+    Args:
+        corpus: rows with a key, a text and perhaps a title, which is put before the text.
+        queries: rows with a key and a text.
+        judgements: rows with the two keys and perhaps a grade.
+    """
+    texts = {_key(row, key): _titled(row, text, title) for row in corpus}
+    questions = {_key(row, key): check_column(row, text, check_text) for row in queries}
+    for row in judgements:
+        if float(row.columns.get(grade) or 0 if grade in row.columns else 1) > 0:
+            yield Lesson(
+                context=_found(questions, row, query_key, "query"),
+                candidates=(_found(texts, row, text_key, "text"),),
+                where=row.where,
+            )
+
+
+def _key(row: Row, column: str) -> str:
+    return check_column(row, column, lambda value, _: str(value))
+
+
+def _titled(row: Row, text: str, title: str) -> str:
+    body = check_column(row, text, check_text)
+    return f"{row.columns[title]}\n{body}" if row.columns.get(title) else body
+
+
+def _found(texts: Mapping[str, str], row: Row, column: str, what: str) -> str:
+    key = _key(row, column)
+    if key not in texts:
+        raise DataError(f"{row.where}: there is no {what} with the key {key!r}")
+    return texts[key]
