@@ -149,6 +149,25 @@ class CrossConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
+class AdapterConfig:
+    """Low-rank adapters: transformers stay as they are, and learn two thin matrices for each of theirs."""
+
+    rank: int = 16
+    """Of the matrices; they are saved, a few megabytes."""
+    alpha: float = 32.0
+    """Their product is multiplied by alpha / rank."""
+    dropout: float = 0.05
+    layers: tuple[str, ...] = ()
+    """Names of the linear layers to adapt, such as ``query``; all of them by default."""
+
+    def __post_init__(self) -> None:
+        check_count("rank", self.rank)
+        check_scale("alpha", self.alpha)
+        if not 0 <= self.dropout < 1:
+            raise InputError(f"dropout must be at least 0 and below 1, got {self.dropout}")
+
+
+@dataclass(frozen=True, kw_only=True)
 class BatchConfig:
     """How much is computed at once."""
 

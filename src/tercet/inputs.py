@@ -1,6 +1,6 @@
 """Checks of what users hand in; every error names the position of what is wrong."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import nan
 from numbers import Real
 from operator import index
@@ -119,6 +119,11 @@ def check_seed(seed: object) -> int:
     if isinstance(seed, bool) or not isinstance(seed, SupportsIndex) or not 0 <= index(seed) < 2**63:
         raise InputError(f"seed must be a whole number from 0 to {2**63 - 1}, got {_describe(seed)}")
     return index(seed)
+
+
+def with_tuples(table: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings from JSON or TOML, which have lists where our dataclasses have tuples."""
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in table.items()}
 
 
 def _check_encodable(text: str, name: str) -> None:

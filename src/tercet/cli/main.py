@@ -9,8 +9,8 @@ import typer
 from rich.console import Console
 
 import tercet
-from tercet.cli import demo, encode, explain, info, new, rank, score
-from tercet.errors import TercetError
+from tercet.cli import demo, encode, explain, info, new, rank, score, train
+from tercet.errors import InterruptedRunError, TercetError
 
 app = typer.Typer(
     name="tercet",
@@ -20,9 +20,13 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-for command in (rank.rank, score.score, explain.explain, encode.encode, info.info, demo.demo):
+for command in (rank.rank, score.score, explain.explain, encode.encode, train.train, info.info, demo.demo):
     app.command()(command)
 app.add_typer(new.new)
+
+
+INTERRUPTED = 130
+"""The status of a command that Ctrl-C has ended."""
 
 
 def _version(shown: bool) -> None:
@@ -50,6 +54,9 @@ def main() -> None:
     )
     try:
         app()  # typer itself reports wrong options, with status 2
+    except InterruptedRunError as stop:
+        errors.print(str(stop), style="yellow", markup=False)
+        sys.exit(INTERRUPTED)
     except Exception as error:  # whatever it is, a user gets one line
         if debug:
             traceback.print_exc()

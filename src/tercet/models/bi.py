@@ -35,7 +35,7 @@ class BiEncoder(DualEncoder):
             "context": parts.tokenizer.prompt_length(parts.config.context_prompt),
             "candidate": parts.tokenizer.prompt_length(parts.config.candidate_prompt),
         }
-        self._finish(parts.context_tower.encoder, parts.candidate_tower.encoder)
+        self._finish()
 
     @classmethod
     def from_backbone(

@@ -47,7 +47,7 @@ class CrossEncoder(NeuralScorer):
         self.head.set_dropout(parts.config.dropout)
         self.pair_tokenizer = PairTokenizer(parts.tokenizer, floor=parts.config.context_floor)
         self._uses_segments = self.pair_tokenizer.has_segments and parts.encoder.segments > 1
-        self._finish(parts.encoder)  # the head stays in float32
+        self._finish()  # the head stays in float32
 
     @classmethod
     def from_backbone(

@@ -1,13 +1,14 @@
 """Token ids to one state per token, with any Hugging Face text encoder."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from transformers import CONFIG_MAPPING, AutoConfig, AutoModel, PreTrainedModel
 from transformers.utils import logging
 
@@ -18,6 +19,8 @@ from tercet.runtime.packing import IMPLEMENTATION, filler_rows, positions_of, ru
 
 PACKABLE = frozenset({"bert", "camembert", "distilbert", "electra", "modernbert", "roberta", "xlm-roberta"})
 """Architectures whose packed states are tested to equal the padded ones; others are padded."""
+
+KERNELS = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 
 PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
 
@@ -117,7 +120,8 @@ class Encoder(nn.Module):
         if segments is not None:
             inputs["token_type_ids"] = _filled_up(segments, 0, mask)
         here = {name: _moved(tensor, self.transformer.device) for name, tensor in inputs.items()}
-        states: Tensor = self.transformer(**here).last_hidden_state
+        with _plain_attention(self.transformer.device):
+            states: Tensor = self.transformer(**here).last_hidden_state
         return TokenStates(states, here["attention_mask"].bool())
 
 
@@ -198,6 +202,11 @@ def _filled_up(rows: Sequence[Sequence[int]], filler: int, mask: Tensor) -> Tens
     filled = torch.full(mask.shape, filler)
     filled[mask] = _in_a_row(rows)
     return filled
+
+
+def _plain_attention(device: torch.device) -> AbstractContextManager[None]:
+    """On an NVIDIA GPU, attention without cuDNN, which takes 4 ms to get ready for every shape it meets."""
+    return sdpa_kernel(KERNELS) if device.type == "cuda" else nullcontext()
 
 
 def _moved(tensor: Tensor, device: torch.device) -> Tensor:

@@ -9,7 +9,7 @@ from tercet.errors import ModelError
 from tercet.files import read_json_if_there
 from tercet.models.bi import BiEncoder
 from tercet.models.cross import CrossEncoder
-from tercet.models.manifest import read_manifest
+from tercet.models.manifest import ADAPTER, read_manifest
 from tercet.models.poly import PolyEncoder
 from tercet.models.sources import find_folder
 
@@ -32,6 +32,10 @@ def load(
         device: such as ``"cpu"`` or ``"cuda:0"``; a GPU is used by default where there is one.
     """
     folder = find_folder(source)
+    if ADAPTER in (read_manifest(folder) or {}):
+        from tercet.models.adapters import load_adapted  # which loads the model they were learnt on
+
+        return load_adapted(folder, precision=precision, device=device)
     return KINDS[kind_of(folder)].load(folder, precision=precision, device=device)
 
 

@@ -110,12 +110,18 @@ class NeuralScorer(nn.Module, Scorer):
         facts = {"kind": self.kind, "tokenizer": self.tokenizer.identity, **self._facts()}
         return fingerprint(self, facts)
 
-    def _finish(self, *modules: nn.Module) -> None:
-        """Get ready to score, with ``modules`` in the precision asked for."""
-        if self.precision != "fp32":
+    def set_precision(self, precision: Precision) -> None:
+        """Compute in ``precision`` from now on; bf16 forgets digits, and cannot be taken back."""
+        if precision != "fp32":
             self._fingerprint = self.fingerprint  # before digits are lost
-        for module in modules:
-            set_precision(module, self.precision)
+        self.precision = precision
+        for module in self.modules():
+            if isinstance(module, Encoder):
+                set_precision(module, precision)
+
+    def _finish(self) -> None:
+        """Get ready to score."""
+        self.set_precision(self.precision)
         self.eval()
 
     def _check_evaluating(self) -> None:

@@ -38,7 +38,7 @@ class PolyEncoder(DualEncoder):
         self.code_layer = parts.code_layer
         reduction = PoolingConfig(kinds=(config.reduction,), first_tokens=config.first_tokens)
         self.candidate_tower = Tower(parts.candidate_encoder, reduction)
-        self._finish(parts.context_encoder, parts.candidate_encoder)
+        self._finish()
 
     @classmethod
     def from_backbone(

@@ -1,5 +1,6 @@
 """Tensors of all processes, so that the answers of the others are negatives too."""
 
+import os
 from itertools import accumulate
 
 import torch
@@ -34,6 +35,23 @@ def _counts(mine: int, device: torch.device) -> list[int]:
     counts = [torch.zeros(1, dtype=torch.int64, device=device) for _ in range(distributed.get_world_size())]
     distributed.all_gather(counts, torch.tensor([mine], device=device))
     return [int(count) for count in counts]
+
+
+def is_first_process() -> bool:
+    """Whether this process writes the files."""
+    return int(os.environ.get("RANK", "0")) == 0
+
+
+def local_device() -> str | None:
+    """The GPU of this process, where several share a machine; None leaves the choice."""
+    place = os.environ.get("LOCAL_RANK")
+    return f"cuda:{place}" if place is not None and torch.cuda.is_available() else None
+
+
+def wait_for_all() -> None:
+    """Go on when every process is here."""
+    if distributed.is_available() and distributed.is_initialized():
+        distributed.barrier()
 
 
 def several() -> bool:

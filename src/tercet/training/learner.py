@@ -59,7 +59,8 @@ def material(
 ) -> Material:
     """Examples in batches, as the learner's objective needs them."""
     distinct = learner.objective.distinct_answers
-    looked_at = Examples(dev, negatives=batching.negatives, seed=batching.seed)
+    choices = all(len(example.candidates) > 1 for example in dev)  # which need no others
+    looked_at = Examples(dev, negatives=0 if choices else batching.negatives, seed=batching.seed)
     return Material(
         data=Examples(train, negatives=batching.negatives, seed=batching.seed),
         batches=LengthBatches(train, batching, distinct_answers=distinct),

@@ -30,7 +30,7 @@ def make_optimiser(module: nn.Module, settings: TrainSettings) -> optim.Optimize
         {"params": [weight for weight in moved if weight.dim() > 1], "weight_decay": settings.weight_decay},
         {"params": [weight for weight in moved if weight.dim() <= 1], "weight_decay": 0.0},
     ]
-    fused = {"fused": True} if settings.optimiser != "adamax" and _is_on_gpu(moved) else {}
+    fused = {"fused": True} if settings.optimiser != "adamax" else {}  # one kernel for all weights
     return CLASSES[settings.optimiser](groups, lr=settings.learning_rate, betas=settings.betas, **fused)
 
 
@@ -93,10 +93,6 @@ def freeze(module: nn.Module, *, embeddings: bool, layers: int) -> int:
             weight.requires_grad_(False)
             frozen += weight.numel()
     return frozen
-
-
-def _is_on_gpu(weights: list[nn.Parameter]) -> bool:
-    return all(weight.device.type == "cuda" for weight in weights)
 
 
 def _is_word_embedding(name: str) -> bool:

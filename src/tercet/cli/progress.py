@@ -1,0 +1,55 @@
+"""How a long training looks on a terminal."""
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tercet.training.run import Teller
+
+
+@contextmanager
+def step_progress() -> "Iterator[Teller]":
+    """A bar with rate and time left on standard error; the dev data's numbers stay above it, line by line."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    from tercet.training.run import Teller
+
+    console = Console(stderr=True, highlight=False)
+    columns = (
+        TextColumn("step"),
+        MofNCompleteColumn(),
+        BarColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[loss]}"),
+    )
+    with Progress(*columns, console=console) as bar:
+        task = bar.add_task("training", total=None, visible=False, loss="")
+
+        def tell(done: int, steps: int, numbers: dict[str, float]) -> None:
+            bar.update(task, completed=done, total=steps, visible=done < steps)
+            if "loss" in numbers:
+                bar.update(task, loss=f"loss {numbers['loss']:.4f}")
+            measured = [
+                f"{name.removeprefix('eval_')} {value:.4f}"
+                for name, value in numbers.items()
+                if name.startswith("eval_")
+            ]
+            if measured:
+                console.print(f"step {done} of {steps}: dev {', '.join(measured)}", markup=False)
+
+        def say(sentence: str) -> None:
+            console.print(sentence, markup=False, style="dim")
+
+        yield Teller(say=say, progress=tell, stoppable=True)

@@ -1,0 +1,78 @@
+"""Where training begins: a finished model, or an untrained one of any kind over a backbone."""
+
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, TypeAlias, get_args
+
+from tercet.config import BiConfig, CrossConfig, PolyConfig, PoolingConfig, PoolingKind
+from tercet.errors import InputError
+from tercet.inputs import check_choice, check_seed, with_tuples
+from tercet.models.bi import BiEncoder
+from tercet.models.cross import CrossEncoder
+from tercet.models.load import AnyScorer, load
+from tercet.models.poly import PolyEncoder
+
+StartKind: TypeAlias = Literal["model", "bi", "poly", "cross"]
+START_KINDS: tuple[StartKind, ...] = get_args(StartKind)
+
+CONFIGS: dict[str, type[BiConfig] | type[PolyConfig] | type[CrossConfig]] = {
+    "bi": BiConfig,
+    "poly": PolyConfig,
+    "cross": CrossConfig,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Start:
+    """How a scorer is made before it learns."""
+
+    kind: StartKind = "model"
+    """``model``: the one that ``source`` names, as it is. Otherwise an untrained one over ``source``."""
+    source: str = "bi"
+    """``bi`` (comes with tercet), a folder, or a hub id."""
+    settings: dict[str, Any] = field(default_factory=dict)
+    """Of an untrained one: the fields of its kind's config, such as ``codes``."""
+    pooling: tuple[PoolingKind, ...] = ("mean",)
+    """Of an untrained bi-encoder."""
+    max_tokens: int | None = None
+    """Where texts are cut; the backbone's own limit by default."""
+    seed: int = 0
+    """Of the weights that the backbone does not have."""
+
+    def __post_init__(self) -> None:
+        check_choice("kind", self.kind, START_KINDS)
+        check_seed(self.seed)
+        if self.kind == "model":
+            if self.settings or self.max_tokens is not None:
+                raise InputError(
+                    f"a finished model has its settings: {', '.join(self.settings) or 'max_tokens'} is for "
+                    f"an untrained one (kind = {', '.join(CONFIGS)})"
+                )
+        else:
+            self.config()
+            PoolingConfig(kinds=self.pooling)
+
+    def config(self) -> Any:
+        """The settings as the kind's config, with its defaults."""
+        known: Any = CONFIGS[self.kind]
+        try:
+            return known(**with_tuples(self.settings))
+        except TypeError as error:
+            names = ", ".join(known.__dataclass_fields__)
+            raise InputError(f"a {self.kind}-encoder cannot be made so ({error}): it has {names}") from None
+
+
+def make_scorer(start: Start, *, device: str | None = None) -> AnyScorer:
+    """The scorer, in float32."""
+    if start.kind == "model":
+        return load(start.source, device=device)
+    more: dict[str, Any] = {"config": start.config(), "max_tokens": start.max_tokens, "device": device}
+    if start.kind == "bi":
+        return BiEncoder.from_backbone(start.source, pooling=PoolingConfig(kinds=start.pooling), **more)
+    made = PolyEncoder if start.kind == "poly" else CrossEncoder
+    return made.from_backbone(start.source, seed=start.seed, **more)
+
+
+def resolved(start: Start) -> dict[str, Any]:
+    """Every setting, those that were not given too."""
+    table = asdict(start)
+    return table if start.kind == "model" else {**table, "settings": asdict(start.config())}

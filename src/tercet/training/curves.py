@@ -1,0 +1,54 @@
+"""How a training went, as a picture."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tercet.extras import require
+from tercet.files import new_file
+
+INK, ACCENT = "#4c566a", "#b5543c"
+MARKED = 40
+"""The most points of a curve that are each marked."""
+
+
+def draw_curves(metrics: Path, out: Path) -> None:
+    """Draw loss and measures over the steps, one below the other."""
+    matplotlib = require("matplotlib", extra="train", purpose="drawing curves")
+    figures = require("matplotlib.figure", extra="train", purpose="drawing curves")
+    rows = [json.loads(line) for line in metrics.read_text(encoding="utf-8").splitlines()]
+    panels = _panels(rows)
+    with matplotlib.rc_context({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}):
+        figure = figures.Figure(figsize=(7, 2.2 * len(panels)), layout="constrained")
+        for axes, (title, curves) in zip(
+            figure.subplots(len(panels), sharex=True, squeeze=False)[:, 0], panels.items(), strict=True
+        ):
+            for (label, points), colour in zip(curves.items(), (INK, ACCENT), strict=False):
+                steps, values = zip(*points, strict=True)
+                marker = "o" if len(points) <= MARKED else ""
+                axes.plot(steps, values, color=colour, label=label, marker=marker, markersize=3)
+            axes.set_ylabel(title)
+            axes.grid(alpha=0.25)
+            if len(curves) > 1:
+                axes.legend(frameon=False)
+        axes.set_xlabel("step")
+        with new_file(out, overwrite=True) as file:
+            figure.savefig(file, dpi=120, format="png")
+
+
+def _panels(rows: list[dict[str, Any]]) -> dict[str, dict[str, list[tuple[float, float]]]]:
+    """What is drawn: the losses together, the learning rate, and a panel for each measure."""
+    panels = {
+        "loss": {"train": _curve(rows, "loss"), "dev": _curve(rows, "eval_loss")},
+        "learning rate": {"rate": _curve(rows, "learning_rate")},
+    }
+    measured = dict.fromkeys(name for row in rows for name in row if name.startswith("eval_"))
+    for name in measured:
+        if name not in ("eval_loss", "eval_runtime"):
+            panels[name.removeprefix("eval_").replace("_", " ")] = {"dev": _curve(rows, name)}
+    drawn = {title: {key: line for key, line in part.items() if line} for title, part in panels.items()}
+    return {title: part for title, part in drawn.items() if part}
+
+
+def _curve(rows: list[dict[str, Any]], name: str) -> list[tuple[float, float]]:
+    return [(row["step"], row[name]) for row in rows if name in row]

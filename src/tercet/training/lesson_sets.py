@@ -1,0 +1,54 @@
+"""What a recipe learns from and is measured with: three sets that have nothing in common."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tercet.data.overlap import without_overlap
+from tercet.data.readers import all_lessons
+from tercet.errors import InputError
+from tercet.records import Lesson
+from tercet.training.recipe import Recipe
+
+HELD_OUT_SHARE, HELD_OUT_MOST = 0.1, 1000
+
+
+@dataclass(frozen=True)
+class LessonSets:
+    """To learn from, to look at on the way, and to measure once at the end; the last may be empty."""
+
+    train: Sequence[Lesson]
+    dev: Sequence[Lesson]
+    test: Sequence[Lesson]
+
+
+def read_sets(recipe: Recipe, root: Path | None) -> LessonSets:
+    """The data that a recipe names, less what training data shares with the others, if that is wanted."""
+    train = all_lessons(recipe.train, root=root)
+    test = all_lessons(recipe.test, root=root) if recipe.test else []
+    if test:
+        train = without_overlap(train, test, name="test", drop=recipe.train.drop_overlap)
+    if recipe.dev is None:
+        train, dev = hold_out(train, seed=recipe.training.seed)
+    else:
+        dev = all_lessons(recipe.dev, root=root)
+        train = without_overlap(train, dev, name="dev", drop=recipe.train.drop_overlap)
+    return LessonSets(train, dev, test)
+
+
+def hold_out(lessons: Sequence[Lesson], *, seed: int) -> tuple[list[Lesson], list[Lesson]]:
+    """Lessons to learn from, and a tenth (1,000 at most) to look at; those of one row stay together."""
+    of_row: dict[str, list[Lesson]] = {}
+    for place, lesson in enumerate(lessons):
+        of_row.setdefault(lesson.where or str(place), []).append(lesson)
+    rows = list(of_row)
+    random.Random(seed).shuffle(rows)
+    wanted = min(HELD_OUT_MOST, int(HELD_OUT_SHARE * len(lessons)))
+    held: list[Lesson] = []
+    while len(rows) > 1 and len(held) < wanted:
+        held += of_row.pop(rows.pop())
+    if not held:
+        raise InputError(f"{len(lessons)} lessons are too few to hold some out: name dev data ([data.dev])")
+    left = [lesson for row in of_row.values() for lesson in row]
+    return without_overlap(left, held, name="dev", drop=True), held

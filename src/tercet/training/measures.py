@@ -1,0 +1,65 @@
+"""What a scorer is measured by while it learns, by the kind of lessons there are."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tercet.evaluate.metrics import accuracy, mean_reciprocal_rank, places, recall_at, spearman
+from tercet.models.cross import CrossEncoder
+from tercet.models.dual import DualEncoder
+from tercet.models.load import AnyScorer
+from tercet.records import Counts, Lesson
+from tercet.training.checks import CLASSES, SCORES
+from tercet.training.settings import ObjectiveConfig
+
+
+def measure(scorer: AnyScorer, lessons: Sequence[Lesson], objective: ObjectiveConfig) -> dict[str, float]:
+    """Spearman's ρ of scored pairs, accuracy of classes, R@1 and MRR of choices and of answers.
+
+    Answers without other candidates are ranked among all answers, by scorers that can: for a cross-encoder
+    those are too many pairs.
+    """
+    if objective.kind in SCORES:
+        return _of_scores(scorer, lessons)
+    if objective.kind in CLASSES:
+        return _of_classes(scorer, lessons) if isinstance(scorer, CrossEncoder) else {}
+    if all(len(lesson.candidates) > 1 for lesson in lessons):
+        return _of_choices(scorer, lessons)
+    return {} if isinstance(scorer, CrossEncoder) else _of_answers(scorer, lessons)
+
+
+def _of_scores(scorer: AnyScorer, lessons: Sequence[Lesson]) -> dict[str, float]:
+    scores = scorer.score_pairs(
+        [lesson.context for lesson in lessons], [lesson.candidates[0] for lesson in lessons]
+    )
+    return {"spearman": spearman(scores, [lesson.targets[0] for lesson in lessons])}
+
+
+def _of_classes(scorer: CrossEncoder, lessons: Sequence[Lesson]) -> dict[str, float]:
+    outputs = scorer.classify(
+        [lesson.context for lesson in lessons], [lesson.candidates[0] for lesson in lessons]
+    )
+    return {"accuracy": accuracy(outputs.argmax(axis=1), [lesson.targets[0] for lesson in lessons])}
+
+
+def _of_answers(scorer: DualEncoder, lessons: Sequence[Lesson]) -> dict[str, float]:
+    answers = [lesson.candidates[0] for lesson in lessons]
+    different = {text: place for place, text in enumerate(dict.fromkeys(answers))}
+    scores = scorer.score_many([lesson.context for lesson in lessons], list(different))
+    return _of_places(places(scores, [different[text] for text in answers]))
+
+
+def _of_choices(scorer: AnyScorer, lessons: Sequence[Lesson]) -> dict[str, float]:
+    """Rows may have different numbers of candidates; what is missing comes last."""
+    counts = [len(lesson.candidates) for lesson in lessons]
+    scores = scorer.score_pairs(
+        [lesson.context for lesson in lessons for _ in lesson.candidates],
+        [text for lesson in lessons for text in lesson.candidates],
+    )
+    rows = np.full((len(lessons), max(counts)), -np.inf, dtype=np.float32)
+    rows[np.arange(max(counts)) < np.array(counts)[:, None]] = scores
+    return _of_places(places(rows, np.zeros(len(lessons), dtype=np.int64)))
+
+
+def _of_places(found: Counts) -> dict[str, float]:
+    return {"recall_at_1": recall_at(found, 1), "mrr": mean_reciprocal_rank(found)}

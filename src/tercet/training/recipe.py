@@ -1,0 +1,156 @@
+"""A recipe: one TOML file that says which model learns what from which data."""
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from tercet.config import AdapterConfig
+from tercet.data.readers import DataConfig
+from tercet.errors import InputError
+from tercet.inputs import with_tuples
+from tercet.models.start import Start, resolved
+from tercet.training.settings import BatchSettings, ObjectiveConfig, TrainSettings
+
+Settings = TypeVar("Settings")
+
+PARTS = ("about", "after", "model", "data", "objective", "batches", "training", "adapter")
+SETS = ("train", "dev", "test")
+START_FIELDS = tuple(each.name for each in fields(Start) if each.name != "settings")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """Everything that decides what comes out of a training."""
+
+    model: Start
+    train: DataConfig
+    dev: DataConfig | None
+    """Held-out training data, if there is none."""
+    test: DataConfig | None
+    """Measured once, at the end, with the best model."""
+    objective: ObjectiveConfig
+    batches: BatchSettings
+    training: TrainSettings
+    adapter: AdapterConfig | None = None
+    about: str = ""
+    after: "Recipe | None" = None
+    """What is trained before; this one begins with its model."""
+
+    def resolved(self) -> dict[str, Any]:
+        """Every setting, as JSON can hold it."""
+        table: dict[str, Any] = {"about": self.about, "model": resolved(self.model)}
+        for name in ("train", "dev", "test", "objective", "batches", "training", "adapter"):
+            part = getattr(self, name)
+            table[name] = None if part is None else asdict(part)
+        return table | {"after": None if self.after is None else self.after.resolved()}
+
+
+def read_recipe(path: Path, changes: Iterable[str] = ()) -> Recipe:
+    """The recipe in a file.
+
+    Args:
+        changes: settings that differ from the file's, such as ``training.epochs=3``.
+    """
+    table = read_toml(path)
+    for change in changes:
+        _change(table, change)
+    after = None
+    if "after" in table:
+        after = read_recipe(path.parent / str(table["after"]))
+    return make_recipe(table, name=str(path), after=after)
+
+
+def make_recipe(table: Mapping[str, Any], *, name: str, after: Recipe | None = None) -> Recipe:
+    """The recipe that tables of settings say."""
+    check_keys(table, PARTS, name)
+    data = _table(table, "data", name)
+    check_keys(data, SETS, f"{name}, [data]")
+    if "train" not in data:
+        raise InputError(f"{name} names no training data: add a table [data.train] with files = ...")
+    sets = {each: settings_of(DataConfig, data[each], f"{name}, [data.{each}]") for each in data}
+    adapter = table.get("adapter")
+    return Recipe(
+        about=str(table.get("about", "")),
+        after=after,
+        model=_start(_table(table, "model", name), f"{name}, [model]", trained=after is not None),
+        train=sets["train"],
+        dev=sets.get("dev"),
+        test=sets.get("test"),
+        objective=settings_of(ObjectiveConfig, _table(table, "objective", name), f"{name}, [objective]"),
+        batches=settings_of(BatchSettings, _table(table, "batches", name), f"{name}, [batches]"),
+        training=settings_of(TrainSettings, _table(table, "training", name), f"{name}, [training]"),
+        adapter=None if adapter is None else settings_of(AdapterConfig, adapter, f"{name}, [adapter]"),
+    )
+
+
+def settings_of(kind: type[Settings], table: Any, where: str) -> Settings:
+    """A dataclass from a table of a recipe; lists become tuples, what is unknown or missing is an error."""
+    if not isinstance(table, Mapping):
+        raise InputError(f"{where} must be a table, got {table!r}")
+    known = fields(cast("Any", kind))
+    check_keys(table, tuple(each.name for each in known), where)
+    for each in known:
+        if each.name not in table and each.default is MISSING and each.default_factory is MISSING:
+            raise InputError(f"{where} lacks {each.name}")
+    try:
+        return kind(**with_tuples(table))
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
+    except TypeError as error:
+        raise InputError(f"{where}: a value is of the wrong type ({error})") from None
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The tables of a TOML file."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"there is no recipe {path}") from None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InputError(f"{path} is no TOML file: {error}") from None
+
+
+def check_keys(table: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
+    """Raise if a table has a key that nobody reads."""
+    strange = [key for key in table if key not in known]
+    if strange:
+        raise InputError(f"{where} has no setting {strange[0]!r}: it has {', '.join(known)}")
+
+
+def _start(table: Mapping[str, Any], where: str, *, trained: bool) -> Start:
+    """In a recipe the kind's own settings stand beside the others."""
+    own = {name: value for name, value in table.items() if name in START_FIELDS}
+    if trained and table:
+        raise InputError(f"{where}: a recipe with `after` begins with that recipe's model, and has no other")
+    settings = {name: value for name, value in table.items() if name not in START_FIELDS}
+    return settings_of(Start, {**own, "settings": settings}, where)
+
+
+def _table(table: Mapping[str, Any], key: str, name: str) -> Mapping[str, Any]:
+    part = table.get(key, {})
+    if not isinstance(part, Mapping):
+        raise InputError(f"{name}: [{key}] must be a table, got {part!r}")
+    return part
+
+
+def _change(table: dict[str, Any], change: str) -> None:
+    """Put ``training.epochs=3`` into the tables."""
+    path, equals, value = change.partition("=")
+    keys = path.strip().split(".")
+    if not equals or not all(keys):
+        raise InputError(f"a change is written as table.setting=value, got {change!r}")
+    for key in keys[:-1]:
+        table = table.setdefault(key, {})
+        if not isinstance(table, dict):
+            raise InputError(f"{change!r}: {key} is no table")
+    table[keys[-1]] = _value(value.strip())
+
+
+def _value(text: str) -> Any:
+    """A number, list or truth value as TOML writes it; anything else is text."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
