@@ -11,7 +11,6 @@ TERCET_DATA=FOLDER python benchmarks/train_speed.py --device cuda --bf16 --examp
 import argparse
 import os
 import statistics
-from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
@@ -80,13 +79,14 @@ def main() -> None:
     )
     precision = "bf16" if options.bf16 else "fp32"
     print(
-        f"{len(lessons)} pairs from {source}, {precision}, cosine regression, {options.rounds} rounds, interleaved\n"
+        f"{len(lessons)} pairs from {source}, {precision}, cosine regression, {options.rounds} rounds, "
+        "interleaved\n"
     )
     print(f"| batch | {PEER}, examples/s | {OURS} | ratio (spread) |")
     print("|---:|---:|---:|---:|")
     for batch in options.batches:
         rates: dict[str, list[float]] = {PEER: [], OURS: []}
-        contestants: dict[str, Callable[..., float]] = {PEER: peer_rate, OURS: our_rate}
+        contestants = {PEER: peer_rate, OURS: our_rate}
         for _ in range(options.rounds):
             for name, contestant in contestants.items():
                 with TemporaryDirectory() as folder:

@@ -36,7 +36,7 @@ class Recipe:
     adapter: AdapterConfig | None = None
     about: str = ""
     after: "Recipe | None" = None
-    """What is trained before; this one begins with its model."""
+    """What is trained before; this one begins with its model, or if it names a kind, with its encoder."""
 
     def resolved(self) -> dict[str, Any]:
         """Every setting, as JSON can hold it."""
@@ -122,8 +122,8 @@ def check_keys(table: Mapping[str, Any], known: tuple[str, ...], where: str) -> 
 def _start(table: Mapping[str, Any], where: str, *, trained: bool) -> Start:
     """In a recipe the kind's own settings stand beside the others."""
     own = {name: value for name, value in table.items() if name in START_FIELDS}
-    if trained and table:
-        raise InputError(f"{where}: a recipe with `after` begins with that recipe's model, and has no other")
+    if trained and "source" in own:
+        raise InputError(f"{where}: a recipe with `after` begins with that recipe's model, not with another")
     settings = {name: value for name, value in table.items() if name not in START_FIELDS}
     return settings_of(Start, {**own, "settings": settings}, where)
 

@@ -77,7 +77,7 @@ def run_recipe(
     if recipe.after is not None:
         before = folder / "before"
         run_recipe(recipe.after, before, root=root, resume=before.exists(), device=device, teller=teller)
-        start = Start(source=str(before / MODEL))
+        start = replace(start, source=str(before / MODEL))
     teller.say("reading data")
     lessons = read_sets(recipe, root)
     scorer = make_scorer(start, device=device or local_device())
