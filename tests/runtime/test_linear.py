@@ -46,13 +46,14 @@ def test_a_changed_weight_is_used_at_once(layer: FastLinear) -> None:
         torch.testing.assert_close(layer(states), layer.bias.expand(2, -1))
 
 
-def test_an_optimiser_step_is_used_at_once() -> None:
+@pytest.mark.parametrize("fused", [False, True])  # a fused one does not count versions
+def test_an_optimiser_step_is_used_at_once(fused: bool) -> None:
     layer = FastLinear(4, 2)
     states = torch.randn(3, 4)
     with torch.inference_mode():
         layer(states)
     layer(states).sum().backward()
-    torch.optim.SGD(layer.parameters(), lr=1.0).step()
+    torch.optim.AdamW(layer.parameters(), lr=1.0, fused=fused).step()
     with torch.inference_mode():
         torch.testing.assert_close(layer(states), linear(states, layer.weight, layer.bias))
 

@@ -25,6 +25,8 @@ class FastLinear(nn.Linear):
     def forward(self, states: Tensor) -> Tensor:
         """``[..., in]`` to ``[..., out]``"""
         states = states.to(self.weight.dtype)
+        if torch.is_grad_enabled():
+            _laid_out.pop(self, None)  # a fused optimiser changes weights without counting their versions
         if torch.is_grad_enabled() or states.device.type != "cpu" or not _has_onednn(states.dtype):
             return linear(states, self.weight, self.bias)
         weight = _layout(self)

@@ -15,7 +15,7 @@ from tercet.training.settings import BatchSettings, ObjectiveConfig, TrainSettin
 
 Settings = TypeVar("Settings")
 
-PARTS = ("about", "after", "model", "data", "objective", "batches", "training", "adapter")
+PARTS = ("about", "after", "teacher", "model", "data", "objective", "batches", "training", "adapter")
 SETS = ("train", "dev", "test")
 START_FIELDS = tuple(each.name for each in fields(Start) if each.name != "settings")
 
@@ -35,12 +35,14 @@ class Recipe:
     training: TrainSettings
     adapter: AdapterConfig | None = None
     about: str = ""
+    teacher: str | None = None
+    """A model whose scores of context and candidates are the targets, instead of those in the data."""
     after: "Recipe | None" = None
     """What is trained before; this one begins with its model, or if it names a kind, with its encoder."""
 
     def resolved(self) -> dict[str, Any]:
         """Every setting, as JSON can hold it."""
-        table: dict[str, Any] = {"about": self.about, "model": resolved(self.model)}
+        table: dict[str, Any] = {"about": self.about, "teacher": self.teacher, "model": resolved(self.model)}
         for name in ("train", "dev", "test", "objective", "batches", "training", "adapter"):
             part = getattr(self, name)
             table[name] = None if part is None else asdict(part)
@@ -73,6 +75,7 @@ def make_recipe(table: Mapping[str, Any], *, name: str, after: Recipe | None = N
     adapter = table.get("adapter")
     return Recipe(
         about=str(table.get("about", "")),
+        teacher=None if "teacher" not in table else str(table["teacher"]),
         after=after,
         model=_start(_table(table, "model", name), f"{name}, [model]", trained=after is not None),
         train=sets["train"],

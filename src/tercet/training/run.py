@@ -29,6 +29,7 @@ from tercet.training.lesson_sets import LessonSets, read_sets
 from tercet.training.measures import measure
 from tercet.training.objectives import make_objective
 from tercet.training.recipe import Recipe
+from tercet.training.teacher import taught
 from tercet.training.trainer import train
 
 if TYPE_CHECKING:
@@ -80,6 +81,9 @@ def run_recipe(
         start = replace(start, source=str(before / MODEL))
     teller.say("reading data")
     lessons = read_sets(recipe, root)
+    if recipe.teacher is not None:
+        teller.say(f"asking {recipe.teacher} for its scores")
+        lessons = taught(lessons, recipe.teacher, recipe.objective, device=device or local_device())
     scorer = make_scorer(start, device=device or local_device())
     for part in (lessons.train, lessons.dev, lessons.test):
         check_lessons(part, recipe.objective, scorer)
