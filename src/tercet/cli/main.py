@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 import tercet
-from tercet.cli import demo, encode, explain, info, new, rank, score, train
+from tercet.cli import data, demo, encode, explain, info, new, pretrain, rank, score, train
 from tercet.errors import InterruptedRunError, TercetError
 
 app = typer.Typer(
@@ -20,9 +20,20 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-for command in (rank.rank, score.score, explain.explain, encode.encode, train.train, info.info, demo.demo):
+COMMANDS = (
+    rank.rank,
+    score.score,
+    explain.explain,
+    encode.encode,
+    train.train,
+    pretrain.pretrain,
+    info.info,
+    demo.demo,
+)
+for command in COMMANDS:
     app.command()(command)
 app.add_typer(new.new)
+app.add_typer(data.data)
 
 
 INTERRUPTED = 130

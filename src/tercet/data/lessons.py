@@ -3,7 +3,9 @@
 Every reader streams. A row that cannot be used is an error that names its file and line.
 """
 
+import re
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from math import isfinite
 from typing import Any
 
@@ -12,6 +14,9 @@ from tercet.data.rows import Row
 from tercet.errors import DataError
 from tercet.inputs import check_context, check_text
 from tercet.records import Lesson
+
+_SENTENCE_ENDS = re.compile(r"(?<=[.!?。？！])\s+|\n+")
+"""Good enough to cut text into pairs of neighbours; a wrong cut makes a short neighbour."""
 
 
 def pair_lessons(
@@ -71,6 +76,14 @@ def dialogue_lessons(rows: Iterable[Row], *, turns: str = "turns") -> Iterator[L
         said = _texts(row, turns)
         for place in range(1, len(said)):
             yield Lesson(context=said[:place], candidates=(said[place],), where=row.where)
+
+
+def document_lessons(rows: Iterable[Row], *, text: str = "text") -> Iterator[Lesson]:
+    """Every sentence of a document but the first, as what follows the one before it."""
+    for row in rows:
+        sentences = [part.strip() for part in _SENTENCE_ENDS.split(check_column(row, text, check_text))]
+        for before, after in pairwise(part for part in sentences if part):
+            yield Lesson(context=before, candidates=(after,), where=row.where)
 
 
 def _texts(row: Row, column: str) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from tercet.records import Context, Lesson
 
 def key_of(lesson: Lesson) -> Hashable:
     """What makes a lesson the same as another: context and first candidate, but for case and white space."""
-    return _folded(lesson.context), _folded(lesson.candidates[0])
+    return folded(lesson.context), folded(lesson.candidates[0])
 
 
 def overlap(train: Iterable[Lesson], other: Iterable[Lesson]) -> list[int]:
@@ -46,11 +46,11 @@ def without_overlap(
 
 
 def _both_ways(lesson: Lesson) -> tuple[Hashable, Hashable]:
-    left, right = _folded(lesson.context), _folded(lesson.candidates[0])
+    left, right = folded(lesson.context), folded(lesson.candidates[0])
     return (left, right), (right, left)
 
 
-def _folded(text: Context) -> str:
-    """Turns of a context in one, so that a dialogue of one turn equals its text."""
+def folded(text: Context) -> str:
+    """A text but for case and white space; turns in one, so that a dialogue of one turn equals its text."""
     whole = text if isinstance(text, str) else "\n".join(text)
     return " ".join(whole.casefold().split())

@@ -7,14 +7,22 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
-from tercet.data.lessons import answer_lessons, choice_lessons, dialogue_lessons, pair_lessons
+from tercet.data.lessons import (
+    answer_lessons,
+    choice_lessons,
+    dialogue_lessons,
+    document_lessons,
+    pair_lessons,
+)
 from tercet.data.retrieval import retrieval_lessons
 from tercet.data.sources import open_source
 from tercet.errors import DataError, InputError
 from tercet.inputs import check_choice, check_count, check_flag
 from tercet.records import Lesson
 
-ReaderKind: TypeAlias = Literal["pairs", "triplets", "answers", "choices", "dialogues", "retrieval"]
+ReaderKind: TypeAlias = Literal[
+    "pairs", "triplets", "answers", "choices", "dialogues", "documents", "retrieval"
+]
 READER_KINDS: tuple[ReaderKind, ...] = get_args(ReaderKind)
 
 
@@ -31,6 +39,7 @@ READERS: dict[ReaderKind, Reader] = {
     "answers": Reader(answer_lessons, {"context": "context", "answer": "answer", "negatives": None}),
     "choices": Reader(choice_lessons, {"context": "context", "candidates": "candidates", "label": "label"}),
     "dialogues": Reader(dialogue_lessons, {"turns": "turns"}),
+    "documents": Reader(document_lessons, {"text": "text"}),
     "retrieval": Reader(
         retrieval_lessons,
         {
@@ -56,7 +65,8 @@ class DataConfig:
     reader: ReaderKind = "pairs"
     """``pairs``: two texts and a score or a label. ``triplets``: a text, a near and a far one. ``answers``: a
     context and its answer, perhaps with negatives. ``choices``: a context, candidates, and the place of the
-    right one. ``dialogues``: turns, each the answer to those before it. ``retrieval``: see above."""
+    right one. ``dialogues``: turns, each the answer to those before it. ``documents``: sentences, each with
+    the next. ``retrieval``: see above."""
     columns: dict[str, str] = field(default_factory=dict)
     """The name of a column in the file, for each that is not called as the reader expects."""
     labels: tuple[str, ...] = ()

@@ -14,8 +14,8 @@ class LengthBatches(Sampler[list[int]]):
 
     The examples are shuffled, cut into buckets of many batches, and sorted by length within a bucket, so that
     a batch needs little padding and is still random. Where the answers of a batch are each other's negatives,
-    an example whose answer is there already waits for the next batch. Every batch is full; what does not fill
-    one at the end of an epoch is left out of it, and other examples in the next.
+    an example whose answer is there already waits for the next batch. Every batch is full, of examples or of
+    tokens; what does not fill one at the end of an epoch is left out of it, and other examples in the next.
     """
 
     def __init__(
@@ -62,6 +62,8 @@ class LengthBatches(Sampler[list[int]]):
             bucket.sort(key=lambda position: -self._examples[position].tokens)
             full, waiting = self._fill(bucket, size)
             batches += full
+        if waiting and self._settings.tokens is not None and not self._distinct:
+            batches.append(waiting)  # batches differ in number anyway, and these are the shortest
         chance.shuffle(batches)
         return batches
 
@@ -70,25 +72,30 @@ class LengthBatches(Sampler[list[int]]):
         batches: list[list[int]] = []
         while True:
             batch, left = self._take(bucket, size)
-            if len(batch) < size:
+            if not batch:
                 return batches, bucket
             batches.append(batch)
             bucket = left
 
     def _take(self, bucket: list[int], size: int) -> tuple[list[int], list[int]]:
-        """The first ``size`` positions whose answers differ, and all others in their order."""
-        if not self._distinct:
-            return bucket[:size], bucket[size:]
+        """The first positions that fill a batch, and all others in their order; nothing if they do not."""
         batch: list[int] = []
         passed: list[int] = []
         answers: set[tuple[int, ...]] = set()
+        room = self._settings.tokens
         for place, position in enumerate(bucket):
-            answer = tuple(self._examples[position].candidates[0])
-            if answer in answers:
-                passed.append(position)
-                continue
-            answers.add(answer)
+            example = self._examples[position]
+            if room is not None and batch and example.tokens > room:
+                return batch, passed + bucket[place:]
+            if self._distinct:
+                answer = tuple(example.candidates[0])
+                if answer in answers:
+                    passed.append(position)
+                    continue
+                answers.add(answer)
             batch.append(position)
+            if room is not None:
+                room -= example.tokens
             if len(batch) == size:
                 return batch, passed + bucket[place + 1 :]
-        return batch, passed
+        return [], bucket

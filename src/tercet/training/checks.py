@@ -9,7 +9,7 @@ from tercet.records import Lesson
 from tercet.training.settings import BatchSettings, ObjectiveConfig
 
 CLASSES = ("softmax", "classes")
-SCORES = ("cosine", "regression")
+SCORES = ("cosine", "order", "regression")
 TEACHERS = ("margin_mse", "distribution")
 
 

@@ -71,8 +71,8 @@ def tokenise(scorer: AnyScorer, lessons: Iterable[Lesson]) -> list[Example]:
     lessons = list(lessons)
     contexts = list(dict.fromkeys(lesson.context for lesson in lessons))
     candidates = list(dict.fromkeys(text for lesson in lessons for text in lesson.candidates))
-    left = dict(zip(contexts, map(_packed, scorer.token_ids(contexts, "context")), strict=True))
-    right = dict(zip(candidates, map(_packed, scorer.token_ids(candidates, "candidate")), strict=True))
+    left = dict(zip(contexts, map(packed, scorer.token_ids(contexts, "context")), strict=True))
+    right = dict(zip(candidates, map(packed, scorer.token_ids(candidates, "candidate")), strict=True))
     return [
         Example(
             context=left[lesson.context],
@@ -84,6 +84,6 @@ def tokenise(scorer: AnyScorer, lessons: Iterable[Lesson]) -> list[Example]:
     ]
 
 
-def _packed(ids: list[int]) -> Ids:
+def packed(ids: list[int]) -> Ids:
     """The same in a tenth of the memory."""
     return array(FOUR_BYTES, ids)

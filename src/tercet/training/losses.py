@@ -70,6 +70,16 @@ def ranking(scores: Tensor, answers: Tensor, barred: Tensor | None = None) -> Te
     return cross_entropy(scores, answers)
 
 
+def order(scores: Tensor, targets: Tensor) -> Tensor:
+    """``log(1 + Σ exp(s_i − s_j))`` over the pairs of rows with ``t_i < t_j``: scores in the targets' order.
+
+    Known as CoSENT (Su, 2022), where the scores are cosines times 20. Scores and targets are ``[B]``.
+    """
+    wrong = scores.unsqueeze(1) - scores.unsqueeze(0)  # [B, B]: by how much i is above j
+    wrong = wrong.masked_fill(targets.unsqueeze(1) >= targets.unsqueeze(0), float("-inf"))
+    return torch.cat([wrong.new_zeros(1), wrong.flatten()]).logsumexp(dim=0)
+
+
 def margin_mse(scores: Tensor, teacher: Tensor) -> Tensor:
     """``((s₀ − s_j) − (t₀ − t_j))²``: by how much the first candidate leads, as the teacher says.
 

@@ -95,6 +95,16 @@ class Cosine(SiameseObjective):
         return losses.regression(cosine_similarity(left, right), _between_0_and_1(batch, left, self.config))
 
 
+class Order(SiameseObjective):
+    """Cosines in the order of the targets, however large they are (CoSENT)."""
+
+    def forward(self, scorer: DualEncoder, batch: Batch) -> Tensor:
+        """The loss of a batch."""
+        left, right = self.columns(scorer, batch)
+        cosines = self.config.score_scale * cosine_similarity(left, right)
+        return losses.order(cosines, _targets(batch, left))
+
+
 class Triplet(SiameseObjective):
     """Answers nearer than negatives, by a margin (Sentence-BERT on Wikipedia sections)."""
 
@@ -207,6 +217,7 @@ class Ranking(CrossObjective):
 DUAL_OBJECTIVES: dict[ObjectiveKind, type[DualObjective]] = {
     "softmax": Softmax,
     "cosine": Cosine,
+    "order": Order,
     "triplet": Triplet,
     "in_batch": InBatch,
     "margin_mse": MarginMse,

@@ -57,7 +57,7 @@ def read_recipe(path: Path, changes: Iterable[str] = ()) -> Recipe:
     """
     table = read_toml(path)
     for change in changes:
-        _change(table, change)
+        change_setting(table, change)
     after = None
     if "after" in table:
         after = read_recipe(path.parent / str(table["after"]))
@@ -138,7 +138,7 @@ def _table(table: Mapping[str, Any], key: str, name: str) -> Mapping[str, Any]:
     return part
 
 
-def _change(table: dict[str, Any], change: str) -> None:
+def change_setting(table: dict[str, Any], change: str) -> None:
     """Put ``training.epochs=3`` into the tables."""
     path, equals, value = change.partition("=")
     keys = path.strip().split(".")

@@ -11,6 +11,7 @@ Distance: TypeAlias = Literal["euclidean", "cosine", "manhattan"]
 ObjectiveKind: TypeAlias = Literal[
     "softmax",
     "cosine",
+    "order",
     "triplet",
     "in_batch",
     "regression",
@@ -34,9 +35,9 @@ class ObjectiveConfig:
     """What a model is trained to do."""
 
     kind: ObjectiveKind
-    """For bi-encoders ``softmax``, ``cosine`` and ``triplet`` (Sentence-BERT); for bi- and poly-encoders
-    ``in_batch``, and from a teacher's scores ``margin_mse`` and ``distribution``; for cross-encoders
-    ``regression``, ``classes`` and ``ranking``."""
+    """For bi-encoders ``softmax``, ``cosine`` and ``triplet`` (Sentence-BERT), and ``order`` (CoSENT); for
+    bi- and poly-encoders ``in_batch``, and from a teacher's scores ``margin_mse`` and ``distribution``; for
+    cross-encoders ``regression``, ``classes`` and ``ranking``."""
     concatenation: tuple[ConcatenationPart, ...] = ("u", "v", "difference")
     """What ``softmax`` sees of two vectors."""
     classes: int = 3
@@ -46,7 +47,7 @@ class ObjectiveConfig:
     distance: Distance = "euclidean"
     """How ``triplet`` measures."""
     score_scale: float = 1.0
-    """What ``in_batch`` multiplies scores by: 20 suits cosines, whose softmax is flat."""
+    """What ``in_batch`` and ``order`` multiply scores by: 20 suits cosines, whose softmax is flat."""
     temperature: float = 1.0
     """Of ``distribution``."""
     lowest: float = 0.0
@@ -74,6 +75,8 @@ class BatchSettings:
 
     examples: int = 32
     """In one batch; in-batch negatives are the answers of the others."""
+    tokens: int | None = None
+    """At most so many tokens in one batch, even if that makes it smaller."""
     bucket_batches: int = 50
     """Batches whose examples are sorted by length together, so that those of a batch are about equal."""
     chunk_tokens: int | None = None
@@ -88,8 +91,9 @@ class BatchSettings:
         if not isinstance(self.negatives, int) or self.negatives < 0:
             raise InputError(f"negatives must be a whole number of at least 0, got {self.negatives}")
         check_count("bucket_batches", self.bucket_batches)
-        if self.chunk_tokens is not None:
-            check_count("chunk_tokens", self.chunk_tokens)
+        for name in ("tokens", "chunk_tokens"):
+            if getattr(self, name) is not None:
+                check_count(name, getattr(self, name))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader
 from transformers import EarlyStoppingCallback, PrinterCallback, Trainer, TrainerCallback, TrainingArguments
 
 from tercet.errors import InputError, OutputError, TrainingError
-from tercet.models.encoder import check_tensors
+from tercet.models.encoder import check_tensors, quietly
 from tercet.models.load import AnyScorer
 from tercet.training.callbacks import StopOnInterrupt, tensorboard
 from tercet.training.examples import Example
@@ -202,7 +202,8 @@ def run_trainer(trainer: SteadyTrainer, folder: Path, *, resume: bool) -> list[d
     """Train to the end, from the last checkpoint if that is wanted; gives what was logged."""
     check_room(folder, trainer.learner, checkpoints=trainer.settings.checkpoints)
     last = last_checkpoint(folder) if resume else None
-    trainer.train(resume_from_checkpoint=None if last is None else str(last))
+    with quietly():
+        trainer.train(resume_from_checkpoint=None if last is None else str(last))
     for callback in trainer.callback_handler.callbacks:
         if isinstance(callback, StopOnInterrupt):
             callback.check()

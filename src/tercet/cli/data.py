@@ -1,0 +1,132 @@
+"""``tercet data``: what is in a data set, and negatives that are hard to tell from answers."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+
+from tercet.cli.options import open_model, waiting
+from tercet.data.readers import READER_KINDS, DataConfig, ReaderKind, read_lessons
+from tercet.data.sources import data_root
+from tercet.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+data = typer.Typer(
+    name="data",
+    help="Look at data before training, and mine hard negatives.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+)
+
+FilesArgument = Annotated[
+    list[str],
+    typer.Argument(
+        help="Files, sample:NAME or hf:NAME@SPLIT; retrieval takes texts, queries and judgements.",
+        metavar="FILE...",
+    ),
+]
+ReaderOption = Annotated[str, typer.Option(help="What a row is.", metavar="|".join(READER_KINDS))]
+ColumnOption = Annotated[
+    list[str] | None,
+    typer.Option("--column", help="What the file calls a column; may be repeated.", metavar="ROLE=NAME"),
+]
+LabelOption = Annotated[
+    list[str] | None, typer.Option("--label", help="A label of pairs, in order; may be repeated.")
+]
+RootOption = Annotated[
+    Path | None,
+    typer.Option("--data", help="The folder that files lie under; TERCET_DATA by default.", metavar="FOLDER"),
+]
+
+
+@data.command()
+def summary(
+    files: FilesArgument,
+    reader: ReaderOption = DataConfig.reader,
+    column: ColumnOption = None,
+    label: LabelOption = None,
+    test: Annotated[
+        list[str] | None, typer.Option(help="Files that training must not overlap with.", metavar="FILE")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", "-m", help="Also count the texts that this model has to cut.")
+    ] = None,
+    root: RootOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object for programs.")] = False,
+) -> None:
+    """Count rows, texts, lengths, labels, duplicates and what is shared with test data.
+
+    Example: tercet data summary sample:pairs.en --model bi
+    """
+    from tercet.data.summary import summarise
+
+    config = data_config(files, reader, column, label)
+    folder = data_root(root)
+    against = read_lessons(data_config(test, reader, column, label), root=folder) if test else ()
+    with waiting("reading"):
+        found = summarise(read_lessons(config, root=folder), against=against, labels=config.labels)
+    if model is not None:
+        from tercet.training.cuts import cut_shares
+
+        scorer = open_model(model, "fp32")
+        with waiting("tokenising"):
+            found["cut by the model"] = cut_shares(scorer, read_lessons(config, root=folder))
+    if as_json:
+        typer.echo(json.dumps(found, ensure_ascii=False))
+    else:
+        _show(found)
+
+
+def data_config(
+    files: list[str], reader: str, column: list[str] | None, label: list[str] | None
+) -> DataConfig:
+    """What the options say of a data set."""
+    columns: dict[str, str] = {}
+    for each in column or []:
+        role, equals, name = each.partition("=")
+        if not equals or not name:
+            raise InputError(f"a column is written as role=name, such as context=question, got {each!r}")
+        columns[role] = name
+    return DataConfig(
+        files=tuple(files), reader=cast("ReaderKind", reader), columns=columns, labels=tuple(label or ())
+    )
+
+
+def _show(found: dict[str, Any]) -> None:
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    simple = {name: value for name, value in found.items() if not isinstance(value, dict)}
+    counts = [f"{name} [bold]{value:,}[/]" for name, value in simple.items() if value is not None]
+    console.print("  ".join(counts))
+    _table(console, {name: found[name] for name in ("contexts", "candidates") if name in found})
+    for name in ("candidates of a lesson", "targets"):
+        if len(found.get(name, {})) > (1 if name != "targets" else 0):
+            _bars(console, name, found[name])
+    if "cut by the model" in found:
+        shares = "  ".join(f"{name} {share:.1%}" for name, share in found["cut by the model"].items())
+        console.print(f"\ncut by the model  {shares}")
+
+
+def _table(console: "Console", sides: dict[str, dict[str, int]]) -> None:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("")
+    for heading in next(iter(sides.values()), {}):
+        table.add_column(heading, justify="right")
+    for name, numbers in sides.items():
+        table.add_row(name, *(f"{number:,}" for number in numbers.values()))
+    console.print(table)
+    console.print("lengths are in characters", style="dim")
+
+
+def _bars(console: "Console", name: str, counts: dict[str, int]) -> None:
+    most = max(counts.values()) or 1
+    width = max(map(len, counts))
+    console.print(f"\n{name}")
+    for value, count in counts.items():
+        console.print(f"  {value:>{width}}  {count:>9,}  {'█' * round(40 * count / most)}", markup=False)
