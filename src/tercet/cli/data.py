@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from tercet.cli.options import open_model, waiting
+from tercet.cli.options import ModelOption, PrecisionOption, open_dual, open_model, waiting
+from tercet.cli.progress import track
 from tercet.data.readers import READER_KINDS, DataConfig, ReaderKind, read_lessons
 from tercet.data.sources import data_root
 from tercet.errors import InputError
+from tercet.files import check_free
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -78,6 +80,52 @@ def summary(
         typer.echo(json.dumps(found, ensure_ascii=False))
     else:
         _show(found)
+
+
+@data.command()
+def negatives(
+    files: FilesArgument,
+    out: Annotated[Path, typer.Option("--out", "-o", help="The JSONL file to write.", metavar="FILE")],
+    reader: ReaderOption = "answers",
+    column: ColumnOption = None,
+    by: Annotated[
+        str, typer.Option(help="What finds them: shared words, or the model.", metavar="bm25|model")
+    ] = "bm25",
+    count: Annotated[int, typer.Option(help="How many for each context.")] = 4,
+    depth: Annotated[int, typer.Option(help="How many of the best are looked at.")] = 50,
+    margin: Annotated[
+        float, typer.Option(help="How much less than the answer a negative scores, by the model.")
+    ] = 0.05,
+    model: ModelOption = "bi",
+    precision: PrecisionOption = "fp32",
+    root: RootOption = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
+) -> None:
+    """Put wrong candidates that look right beside each answer.
+
+    The file has the columns context, answer and negatives, and is read with reader = "answers" and
+    columns = { negatives = "negatives" }.
+
+    Example: tercet data negatives sample:faq.en -o hard.jsonl --by model
+    """
+    from tercet.data.readers import all_lessons
+    from tercet.files import new_file
+    from tercet.training.mining import Miner, MiningConfig, mine
+
+    config = MiningConfig(by=cast("Miner", by), negatives=count, depth=depth, margin=margin)
+    check_free(out, overwrite=overwrite)
+    lessons = all_lessons(data_config(files, reader, column, None), root=data_root(root))
+    scorer = open_dual(model, precision)
+    few = 0
+    with new_file(out, overwrite=overwrite) as file, file.open("w", encoding="utf-8") as opened:
+        for lesson in track(mine(lessons, scorer, config), total=len(lessons), what="lessons"):
+            answer, *wrong = lesson.candidates
+            few += len(wrong) < count
+            row = {"context": lesson.context, "answer": answer, "negatives": wrong}
+            opened.write(json.dumps(row, ensure_ascii=False) + "\n")
+    typer.echo(f"{out}: {len(lessons):,} lessons")
+    if few:
+        typer.echo(f"{few:,} have fewer than {count} negatives: raise --depth or lower --margin", err=True)
 
 
 def data_config(

@@ -1,12 +1,25 @@
 """How a long training looks on a terminal."""
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from tercet.training.run import Teller
+
+
+Item = TypeVar("Item")
+
+
+def track(items: "Iterable[Item]", *, total: int, what: str) -> "Iterator[Item]":
+    """The items, with a bar on standard error that says how many are done, how fast, and what is left."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (MofNCompleteColumn(), TextColumn(what), BarColumn(), TextColumn("left"), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        yield from bar.track(items, total=total)
 
 
 @contextmanager

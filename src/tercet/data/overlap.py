@@ -13,7 +13,7 @@ def key_of(lesson: Lesson) -> Hashable:
 
 def overlap(train: Iterable[Lesson], other: Iterable[Lesson]) -> list[int]:
     """Positions in ``train`` of the lessons that ``other`` holds too, whichever of two texts comes first."""
-    held = {key for lesson in other for key in _both_ways(lesson)}
+    held = {key for lesson in other for key in keys_both_ways(lesson)}
     return [position for position, lesson in enumerate(train) if key_of(lesson) in held]
 
 
@@ -45,7 +45,8 @@ def without_overlap(
     return left
 
 
-def _both_ways(lesson: Lesson) -> tuple[Hashable, Hashable]:
+def keys_both_ways(lesson: Lesson) -> tuple[Hashable, Hashable]:
+    """Its key, and that of the same pair the other way round."""
     left, right = folded(lesson.context), folded(lesson.candidates[0])
     return (left, right), (right, left)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tercet.data.overlap import folded, key_of
+from tercet.data.overlap import folded, key_of, keys_both_ways
 from tercet.records import Context, Lesson
 
 MOST_VALUES = 10
@@ -49,7 +49,7 @@ class Summary:
         self._targets: Counter[float] = Counter()
         self._per_lesson: Counter[int] = Counter()
         self._seen: set[int] = set()
-        self._against = {hash(key_of(lesson)) for lesson in against}
+        self._against = {hash(key) for lesson in against for key in keys_both_ways(lesson)}
 
     def add(self, lesson: Lesson) -> None:
         """Count a lesson."""

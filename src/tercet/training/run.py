@@ -1,7 +1,7 @@
 """One training from recipe to model, in a folder that says all about it.
 
-``config.json`` (every setting), ``environment.json`` (versions, machine), ``metrics.jsonl`` (every number
-that was logged), ``curves.png``, ``checkpoints``, and at the end ``result.json`` and ``model``, the best one.
+``config.json`` (every setting), ``data.json`` (what was learnt from), ``environment.json`` (versions,
+machine), ``metrics.jsonl`` (every number that was logged), ``curves.png``, ``checkpoints``, and at the end ``result.json`` and ``model``, the best one.
 With adapters, ``adapter`` is the model in a few megabytes. A recipe that begins with another's model has that
 run in ``before``.
 """
@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tercet.data.summary import summarise
 from tercet.errors import InputError, OutputError
 from tercet.files import read_json, read_json_if_there, write_json
 from tercet.models.adapters import Adapters
@@ -22,6 +23,7 @@ from tercet.models.start import Start, make_scorer
 from tercet.training.callbacks import MetricsFile, Progress, StopOnInterrupt
 from tercet.training.checks import check_batches, check_lessons
 from tercet.training.curves import draw_curves
+from tercet.training.cuts import cut_shares
 from tercet.training.environment import environment
 from tercet.training.examples import tokenise
 from tercet.training.gather import is_first_process, local_device, wait_for_all
@@ -87,6 +89,8 @@ def run_recipe(
     scorer = make_scorer(start, device=device or local_device())
     for part in (lessons.train, lessons.dev, lessons.test):
         check_lessons(part, recipe.objective, scorer)
+    if is_first_process():
+        write_json(folder / "data.json", _summaries(lessons, scorer))
     check_batches(lessons.train, recipe.objective, recipe.batches)
     result = _train(recipe, scorer, start, lessons, folder=folder, resume=resume, teller=teller)
     if is_first_process():
@@ -160,6 +164,15 @@ def _train(
         if lessons.test
         else None,
         "fingerprint": scorer.fingerprint,
+    }
+
+
+def _summaries(lessons: LessonSets, scorer: AnyScorer) -> dict[str, Any]:
+    sets = {"train": lessons.train, "dev": lessons.dev, "test": lessons.test}
+    return {
+        name: summarise(part) | {"cut by the model": cut_shares(scorer, part)}
+        for name, part in sets.items()
+        if part
     }
 
 
