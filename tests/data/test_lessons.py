@@ -69,7 +69,7 @@ def test_every_turn_of_a_dialogue_answers_those_before(tmp_path: Path) -> None:
         (
             pair_lessons,
             {"context": "a", "candidate": "b", "score": None},
-            "column 'score' must be a number, got None",
+            "column 'score' is empty: label the row, or leave it out",
         ),
         (
             pair_lessons,

@@ -1,6 +1,7 @@
 """Texts and contexts out of the rows of a file; every error names the file and the line."""
 
 from collections.abc import Callable, Iterable, Iterator
+from math import isfinite
 from typing import Any, TypeVar
 
 from tercet.data.rows import Row
@@ -40,6 +41,26 @@ def check_column(row: Row, column: str, check: Callable[[Any, str], Checked]) ->
         return check(row.columns[column], f"column {column!r}")
     except InputError as error:
         raise DataError(f"{row.where}: {error}") from None
+
+
+def filled(row: Row, column: str) -> Any:
+    """A column's value, whatever it is, if there is one."""
+    value = check_column(row, column, lambda value, _: value)
+    if value is None or value == "":
+        raise DataError(f"{row.where}: column {column!r} is empty: label the row, or leave it out")
+    return value
+
+
+def number(row: Row, column: str) -> float:
+    """A column's value as a finite number."""
+    value = filled(row, column)
+    try:
+        found = float(value)
+    except (TypeError, ValueError):
+        raise DataError(f"{row.where}: column {column!r} must be a number, got {value!r}") from None
+    if not isfinite(found):
+        raise DataError(f"{row.where}: column {column!r} must be a finite number, got {value!r}")
+    return found
 
 
 def _checked(row: Row, column: str | None, usual: str, check: Callable[[object, str], Checked]) -> Checked:

@@ -6,10 +6,8 @@ Every reader streams. A row that cannot be used is an error that names its file 
 import re
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
-from math import isfinite
-from typing import Any
 
-from tercet.data.columns import check_column
+from tercet.data.columns import check_column, filled, number
 from tercet.data.rows import Row
 from tercet.errors import DataError
 from tercet.inputs import check_context, check_text
@@ -32,7 +30,7 @@ def pair_lessons(
         yield Lesson(
             context=check_column(row, context, check_context),
             candidates=(check_column(row, candidate, check_text),),
-            targets=(_label(row, target, labels) if labels else _number(row, target),),
+            targets=(_label(row, target, labels) if labels else number(row, target),),
             where=row.where,
         )
 
@@ -56,7 +54,7 @@ def choice_lessons(
     """A context with candidates, and the place of the right one among them; the lesson has it first."""
     for row in rows:
         texts = _texts(row, candidates)
-        place = _number(row, label)
+        place = number(row, label)
         if place not in range(len(texts)):
             raise DataError(
                 f"{row.where}: column {label!r} must be from 0 to {len(texts) - 1}, the candidates' places, "
@@ -91,26 +89,8 @@ def _texts(row: Row, column: str) -> tuple[str, ...]:
     return (found,) if isinstance(found, str) else tuple(found)
 
 
-def _labelled(row: Row, column: str) -> Any:
-    value = check_column(row, column, lambda value, _: value)
-    if value is None or value == "":
-        raise DataError(f"{row.where}: column {column!r} is empty: label the row, or leave it out")
-    return value
-
-
-def _number(row: Row, column: str) -> float:
-    value = _labelled(row, column)
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise DataError(f"{row.where}: column {column!r} must be a number, got {value!r}") from None
-    if not isfinite(number):
-        raise DataError(f"{row.where}: column {column!r} must be a finite number, got {value!r}")
-    return number
-
-
 def _label(row: Row, column: str, labels: tuple[str, ...]) -> float:
-    value = _labelled(row, column)
+    value = filled(row, column)
     if str(value) not in labels:
         raise DataError(f"{row.where}: column {column!r} must be one of {', '.join(labels)}, got {value!r}")
     return float(labels.index(str(value)))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from tercet.data.columns import check_column
+from tercet.data.columns import check_column, number
 from tercet.data.rows import Row
 from tercet.errors import DataError
 from tercet.inputs import check_text
@@ -31,7 +31,7 @@ def retrieval_lessons(
     texts = {_key(row, key): _titled(row, text, title) for row in corpus}
     questions = {_key(row, key): check_column(row, text, check_text) for row in queries}
     for row in judgements:
-        if float(row.columns.get(grade) or 0 if grade in row.columns else 1) > 0:
+        if grade not in row.columns or number(row, grade) > 0:
             yield Lesson(
                 context=_found(questions, row, query_key, "query"),
                 candidates=(_found(texts, row, text_key, "text"),),

@@ -1,9 +1,9 @@
 """One training from recipe to model, in a folder that says all about it.
 
 ``config.json`` (every setting), ``data.json`` (what was learnt from), ``environment.json`` (versions,
-machine), ``metrics.jsonl`` (every number that was logged), ``curves.png``, ``checkpoints``, and at the end ``result.json`` and ``model``, the best one.
-With adapters, ``adapter`` is the model in a few megabytes. A recipe that begins with another's model has that
-run in ``before``.
+machine), ``metrics.jsonl`` (every number that was logged), ``curves.png``, ``checkpoints``, and at the end
+``result.json`` and ``model``, the best one. With adapters, ``adapter`` is the model in a few megabytes. A
+recipe that begins with another's model has that run in ``before``.
 """
 
 import json
