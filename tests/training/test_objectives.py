@@ -187,7 +187,7 @@ def test_a_batch_of_one_has_no_negatives(tiny_folder: FolderOf) -> None:
             "softmax",
             "softmax does not train a poly-encoder: choose one of in_batch, margin_mse, distribution",
         ),
-        ("bi", "ranking", "ranking does not train a bi-encoder: choose one of softmax, cosine, triplet"),
+        ("bi", "ranking", "ranking does not train a bi-encoder: choose one of softmax, cosine, order"),
         (
             "cross",
             "in_batch",

@@ -1,6 +1,6 @@
 """What lessons must have so that an objective can be learnt from them; every error names a row."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from tercet.errors import DataError, InputError
 from tercet.models.cross import CrossEncoder
@@ -14,7 +14,7 @@ TEACHERS = ("margin_mse", "distribution")
 
 
 def check_lessons(lessons: Sequence[Lesson], objective: ObjectiveConfig, scorer: AnyScorer) -> None:
-    """Raise unless every lesson has what the objective asks for, and there is something to learn."""
+    """Raise unless every lesson has what the objective asks for."""
     if objective.kind in CLASSES:
         count = scorer.config.outputs if isinstance(scorer, CrossEncoder) else objective.classes
         _check_labels(lessons, count)
@@ -31,6 +31,15 @@ def check_lessons(lessons: Sequence[Lesson], objective: ObjectiveConfig, scorer:
                 )
             if objective.kind == "triplet" and len(lesson.candidates) < 2:
                 raise DataError(f"{lesson.where}: a triplet needs a negative")
+
+
+def check_variety(lessons: Sequence[Lesson], objective: ObjectiveConfig) -> None:
+    """Raise if every lesson says the same."""
+    values = {lesson.targets for lesson in lessons}
+    if objective.kind in (*CLASSES, *SCORES) and len(values) == 1:
+        ((value,),) = values
+        what = "label" if objective.kind in CLASSES else "score"
+        raise DataError(f"every row has the {what} {value:g}: there is nothing to tell apart")
 
 
 def check_batches(lessons: Sequence[Lesson], objective: ObjectiveConfig, batching: BatchSettings) -> None:
@@ -55,7 +64,6 @@ def _check_labels(lessons: Sequence[Lesson], count: int) -> None:
             raise DataError(
                 f"{lesson.where}: a label must be a whole number from 0 to {count - 1}, got {label:g}"
             )
-    _check_different({lesson.targets for lesson in lessons}, "label")
 
 
 def _check_scores(lessons: Sequence[Lesson], lowest: float, highest: float) -> None:
@@ -66,7 +74,6 @@ def _check_scores(lessons: Sequence[Lesson], lowest: float, highest: float) -> N
                 f"{lesson.where}: a score must be from {lowest:g} to {highest:g}, got {score:g}: "
                 "set lowest and highest of the objective to the range of the data"
             )
-    _check_different({lesson.targets for lesson in lessons}, "score")
 
 
 def _check_teacher(lessons: Sequence[Lesson]) -> None:
@@ -84,9 +91,3 @@ def _single(lesson: Lesson) -> tuple[float, ...]:
             f"{lesson.where}: a score or a label is wanted here, and the row has {len(lesson.targets)}"
         )
     return lesson.targets
-
-
-def _check_different(values: Collection[tuple[float, ...]], what: str) -> None:
-    if len(values) == 1:
-        ((value,),) = values
-        raise DataError(f"every row has the {what} {value:g}: there is nothing to tell apart")

@@ -41,7 +41,7 @@ class Examples(Dataset[Example]):
         self.epoch = 0
         self._seed = seed
         answers = {tuple(example.candidates[0]): example.candidates[0] for example in examples}
-        self._answers = list(answers.values()) if negatives else []
+        self._answers = list(answers.values())
         if negatives and len(self._answers) <= negatives:
             raise InputError(
                 f"{negatives} negatives cannot be drawn from {len(self._answers)} different answers: "
@@ -64,6 +64,11 @@ class Examples(Dataset[Example]):
         drawn = chance.sample(self._answers, self.negatives + 1)
         others = [ids for ids in drawn if tuple(ids) not in own][: self.negatives]
         return replace(example, candidates=(*example.candidates, *others))
+
+
+def different_answers(examples: Sequence[Example]) -> int:
+    """How many different answers there are."""
+    return len({tuple(example.candidates[0]) for example in examples})
 
 
 def tokenise(scorer: AnyScorer, lessons: Iterable[Lesson]) -> list[Example]:

@@ -9,7 +9,7 @@ from torch.utils.data import Dataset
 
 from tercet.models.load import AnyScorer
 from tercet.training.batches import LengthBatches
-from tercet.training.examples import Example, Examples
+from tercet.training.examples import Example, Examples, different_answers
 from tercet.training.objectives import CrossObjective, DualObjective
 from tercet.training.settings import BatchSettings
 
@@ -59,10 +59,12 @@ def material(
 ) -> Material:
     """Examples in batches, as the learner's objective needs them."""
     distinct = learner.objective.distinct_answers
+    learnt = Examples(train, negatives=batching.negatives, seed=batching.seed)
     choices = all(len(example.candidates) > 1 for example in dev)  # which need no others
-    looked_at = Examples(dev, negatives=0 if choices else batching.negatives, seed=batching.seed)
+    drawn = 0 if choices else min(batching.negatives, max(different_answers(dev) - 1, 0))
+    looked_at = Examples(dev, negatives=drawn, seed=batching.seed)
     return Material(
-        data=Examples(train, negatives=batching.negatives, seed=batching.seed),
+        data=learnt,
         batches=LengthBatches(train, batching, distinct_answers=distinct),
         collate=lambda examples: {"examples": examples},
         dev=[

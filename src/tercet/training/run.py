@@ -14,6 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from tercet.data.summary import summarise
 from tercet.errors import InputError, OutputError
 from tercet.files import read_json, read_json_if_there, write_json
@@ -21,7 +23,7 @@ from tercet.models.adapters import Adapters
 from tercet.models.load import AnyScorer
 from tercet.models.start import Start, make_scorer
 from tercet.training.callbacks import MetricsFile, Progress, StopOnInterrupt
-from tercet.training.checks import check_batches, check_lessons
+from tercet.training.checks import check_batches, check_lessons, check_variety
 from tercet.training.curves import draw_curves
 from tercet.training.cuts import cut_shares
 from tercet.training.environment import environment
@@ -29,7 +31,7 @@ from tercet.training.examples import tokenise
 from tercet.training.gather import is_first_process, local_device, wait_for_all
 from tercet.training.lesson_sets import LessonSets, read_sets
 from tercet.training.measures import measure
-from tercet.training.objectives import make_objective
+from tercet.training.objectives import CrossObjective, DualObjective, make_objective
 from tercet.training.recipe import Recipe
 from tercet.training.teacher import taught
 from tercet.training.trainer import train
@@ -87,12 +89,15 @@ def run_recipe(
         teller.say(f"asking {recipe.teacher} for its scores")
         lessons = taught(lessons, recipe.teacher, recipe.objective, device=device or local_device())
     scorer = make_scorer(start, device=device or local_device())
+    torch.manual_seed(recipe.training.seed)  # some objectives have weights of their own
+    objective = make_objective(recipe.objective, scorer, chunk_tokens=recipe.batches.chunk_tokens)
     for part in (lessons.train, lessons.dev, lessons.test):
         check_lessons(part, recipe.objective, scorer)
+    check_variety(lessons.train, recipe.objective)
     if is_first_process():
         write_json(folder / "data.json", _summaries(lessons, scorer))
     check_batches(lessons.train, recipe.objective, recipe.batches)
-    result = _train(recipe, scorer, start, lessons, folder=folder, resume=resume, teller=teller)
+    result = _train(recipe, scorer, objective, start, lessons, folder=folder, resume=resume, teller=teller)
     if is_first_process():
         draw_curves(folder / METRICS, folder / "curves.png")
         write_json(folder / "environment.json", environment())
@@ -127,6 +132,7 @@ def open_run(folder: Path, config: dict[str, Any], *, resume: bool) -> None:
 def _train(
     recipe: Recipe,
     scorer: AnyScorer,
+    objective: DualObjective | CrossObjective,
     start: Start,
     lessons: LessonSets,
     *,
@@ -142,7 +148,7 @@ def _train(
         callbacks.append(StopOnInterrupt(lambda: teller.say("stopping after this step, with a checkpoint")))
     log = train(
         scorer,
-        make_objective(recipe.objective, scorer, chunk_tokens=recipe.batches.chunk_tokens),
+        objective,
         recipe.training,
         recipe.batches,
         train=tokenise(scorer, lessons.train),

@@ -1,0 +1,377 @@
+"""Runs: from a recipe to a folder with everything in it, resumable, and clear about what is wrong."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import tercet
+from tercet.errors import DataError, InputError, OutputError
+from tercet.training.recipe import make_recipe, read_recipe
+from tercet.training.run import run_recipe, with_seed
+from tercet.training.trainer import last_checkpoint
+
+FolderOf = Callable[[str], Path]
+
+pytestmark = pytest.mark.filterwarnings("ignore::tercet.errors.TruncationWarning")
+
+ROOT = Path(__file__).parent.parent.parent
+RECIPES = ROOT / "recipes"
+
+
+def tables(backbone: Path, **parts: Any) -> dict[str, Any]:
+    """A small recipe: a tiny bi-encoder on the sample questions."""
+    usual = {
+        "model": {"kind": "bi", "source": str(backbone)},
+        "data": {"train": {"files": "sample:faq.en", "reader": "answers"}},
+        "objective": {"kind": "in_batch", "score_scale": 20},
+        "batches": {"examples": 16},
+        "training": {"epochs": 2, "learning_rate": 1e-3},
+    }
+    return {**usual, **parts}
+
+
+def run(table: dict[str, Any], folder: Path, **options: Any) -> dict[str, Any]:
+    return run_recipe(make_recipe(table, name="test"), folder, device="cpu", **options)
+
+
+def write_toml(path: Path, table: dict[str, Any]) -> Path:
+    lines: list[str] = []
+
+    def put(name: str, content: dict[str, Any]) -> None:
+        lines.extend([f"[{name}]"] if name else [])
+        inner = {key: value for key, value in content.items() if isinstance(value, dict)}
+        lines.extend(f"{key} = {json.dumps(value)}" for key, value in content.items() if key not in inner)
+        for key, value in inner.items():
+            put(f"{name}.{key}".lstrip("."), value)
+
+    put("", table)
+    path.write_text("\n".join(lines))
+    return path
+
+
+def rows(path: Path, content: list[dict[str, Any]]) -> str:
+    path.write_text("".join(json.dumps(row) + "\n" for row in content))
+    return str(path)
+
+
+def weights(folder: Path) -> dict[str, torch.Tensor]:
+    return dict(tercet.load(folder, device="cpu").named_parameters())
+
+
+def assert_same_model(left: Path, right: Path) -> None:
+    ours, theirs = weights(left), weights(right)
+    assert ours.keys() == theirs.keys()
+    assert all(torch.equal(ours[name], theirs[name]) for name in ours)
+
+
+def test_a_run_leaves_everything_in_its_folder(tiny_folder: FolderOf, tmp_path: Path) -> None:
+    result = run(tables(tiny_folder("bert")), tmp_path / "run")
+    folder = tmp_path / "run"
+    assert {"recall_at_1", "mrr", "lessons"} == result["dev"].keys()
+    assert json.loads((folder / "result.json").read_text()) == result
+    assert json.loads((folder / "config.json").read_text())["training"]["schedule"] == "linear"  # a default
+    assert json.loads((folder / "environment.json").read_text())["packages"]["torch"] == torch.__version__
+    assert json.loads((folder / "data.json").read_text())["train"]["lessons"] == 108
+    logged = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    assert sum("eval_recall_at_1" in row for row in logged) == 4
+    assert (folder / "curves.png").read_bytes().startswith(b"\x89PNG")
+    assert tercet.load(folder / "model").fingerprint == result["fingerprint"]
+
+
+def test_a_finished_run_is_not_run_again(tiny_folder: FolderOf, tmp_path: Path) -> None:
+    table = tables(tiny_folder("bert"), training={"epochs": 1})
+    first = run(table, tmp_path / "run")
+    before = (tmp_path / "run" / "metrics.jsonl").stat().st_mtime_ns
+    assert run(table, tmp_path / "run", resume=True) == first
+    assert (tmp_path / "run" / "metrics.jsonl").stat().st_mtime_ns == before
+    with pytest.raises(OutputError, match="exists: choose another folder, or go on with it"):
+        run(table, tmp_path / "run")
+
+
+def test_other_settings_do_not_go_on_with_a_run(tiny_folder: FolderOf, tmp_path: Path) -> None:
+    run(tables(tiny_folder("bert"), training={"epochs": 1}), tmp_path / "run")
+    with pytest.raises(InputError, match=r"begun with other settings \(batches.examples, training.epochs, "):
+        run(tables(tiny_folder("bert"), batches={"examples": 8}), tmp_path / "run", resume=True)
+
+
+def test_a_recipe_after_another_begins_with_its_model(tiny_folder: FolderOf, tmp_path: Path) -> None:
+    write_toml(tmp_path / "first.toml", tables(tiny_folder("bert"), training={"epochs": 1}))
+    second = tables(tiny_folder("bert"), training={"epochs": 1, "learning_rate": 0.0}, after="first.toml")
+    del second["model"]
+    recipe = read_recipe(write_toml(tmp_path / "second.toml", second))
+    run_recipe(recipe, tmp_path / "run", device="cpu")
+    assert_same_model(tmp_path / "run" / "model", tmp_path / "run" / "before" / "model")
+
+
+def test_a_recipe_after_another_may_give_its_encoder_a_new_kind(
+    tiny_folder: FolderOf, tmp_path: Path
+) -> None:
+    write_toml(tmp_path / "first.toml", tables(tiny_folder("bert"), training={"epochs": 1}))
+    data = {"train": {"files": "sample:pairs.en"}}
+    second = tables(
+        tiny_folder("bert"),
+        model={"kind": "cross"},
+        data=data,
+        objective={"kind": "regression", "highest": 5},
+        training={"epochs": 1, "learning_rate": 0.0},
+        after="first.toml",
+    )
+    run_recipe(read_recipe(write_toml(tmp_path / "second.toml", second)), tmp_path / "run", device="cpu")
+    trained = weights(tmp_path / "run" / "before" / "model")[
+        "context_tower.encoder.transformer.pooler.dense.bias"
+    ]
+    used = weights(tmp_path / "run" / "model")["encoder.transformer.pooler.dense.bias"]
+    assert torch.equal(trained, used)
+
+
+def test_a_teacher_gives_the_targets(tiny_folder: FolderOf, tmp_path: Path) -> None:
+    negatives = [
+        {"context": f"the cat {n}", "answer": "a dog ran", "negatives": ["old house", "bread and water"]}
+        for n in "abcdefgh"
+    ]
+    file = rows(tmp_path / "rows.jsonl", negatives)
+    data = {"train": {"files": file, "reader": "answers", "columns": {"negatives": "negatives"}}}
+    teacher = tercet.CrossEncoder.from_backbone(tiny_folder("bert"), device="cpu").save(tmp_path / "teacher")
+    table = tables(
+        tiny_folder("bert"),
+        model={"kind": "poly", "source": str(tiny_folder("bert")), "codes": 3},
+        teacher=str(teacher),
+        data=data
+        | {
+            "dev": data["train"]
+            | {
+                "files": rows(
+                    tmp_path / "dev.jsonl",
+                    [{"context": "a river", "answer": "new river", "negatives": ["never", "old tree"]}],
+                )
+            }
+        },
+        objective={"kind": "margin_mse"},
+        batches={"examples": 4},
+    )
+    result = run(table, tmp_path / "run")
+    assert result["dev"]["lessons"] == 1
+
+
+def test_runs_with_another_seed_differ(tiny_folder: FolderOf, tmp_path: Path) -> None:
+    recipe = make_recipe(tables(tiny_folder("bert"), training={"epochs": 1}), name="test")
+    prints = {
+        run_recipe(with_seed(recipe, seed), tmp_path / f"{n}", device="cpu")["fingerprint"]
+        for n, seed in enumerate((3, 3, 4))
+    }
+    assert len(prints) == 2
+
+
+LINES = [{"context": f"the cat {n}", "candidate": f"a dog {n}", "score": n % 2} for n in range(40)]
+PAIRS = {"kind": "cosine"}
+
+
+@pytest.mark.parametrize(
+    ("change", "objective", "message"),
+    [
+        ({"score": 7}, PAIRS, r"line 1: a score must be from 0 to 1, got 7: set lowest and highest"),
+        ({"score": None}, PAIRS, r"line 1: column 'score' is empty: label the row"),
+        ({"score": "?"}, PAIRS, r"line 1: column 'score' must be a number, got '\?'"),
+        ({"score": 3}, {"kind": "softmax"}, r"line 1: a label must be a whole number from 0 to 2, got 3"),
+        ({"score": 0.5}, {"kind": "softmax"}, r"line 1: a label must be a whole number from 0 to 2, got 0.5"),
+        ({}, {"kind": "in_batch"}, r"in_batch learns from answers, and this row has a score or label"),
+        ({}, {"kind": "margin_mse"}, r"a teacher gives a score to each of two candidates or more, got 1"),
+        ({}, {"kind": "ranking"}, r"ranking does not train a bi-encoder: choose one of softmax, cosine"),
+    ],
+)
+def test_rows_that_do_not_fit_the_objective_are_named(
+    change: dict[str, Any], objective: dict[str, Any], message: str, tiny_folder: FolderOf, tmp_path: Path
+) -> None:
+    file = rows(tmp_path / "rows.jsonl", [LINES[0] | change, *LINES[1:]])
+    table = tables(tiny_folder("bert"), data={"train": {"files": file}}, objective=objective)
+    with pytest.raises((DataError, InputError), match=message):
+        run(table, tmp_path / "run")
+
+
+@pytest.mark.parametrize("objective", [PAIRS, {"kind": "softmax"}])
+def test_one_class_is_nothing_to_learn(
+    objective: dict[str, Any], tiny_folder: FolderOf, tmp_path: Path
+) -> None:
+    file = rows(tmp_path / "rows.jsonl", [line | {"score": 1} for line in LINES])
+    table = tables(tiny_folder("bert"), data={"train": {"files": file}}, objective=objective)
+    with pytest.raises(DataError, match=r"every row has the (score|label) 1: there is nothing to tell apart"):
+        run(table, tmp_path / "run")
+
+
+def test_training_rows_in_the_test_set_are_refused(tiny_folder: FolderOf, tmp_path: Path) -> None:
+    train, test = rows(tmp_path / "a.jsonl", LINES), rows(tmp_path / "b.jsonl", LINES[3:5])
+    data = {"train": {"files": train}, "test": {"files": test}}
+    table = tables(tiny_folder("bert"), data=data, objective=PAIRS)
+    with pytest.raises(DataError, match=r"2 of 40 training rows are in the test data too, .*line 4"):
+        run(table, tmp_path / "run")
+    data["train"]["drop_overlap"] = True  # type: ignore[assignment]
+    result = run(table, tmp_path / "again")
+    assert result["train"]["lessons"] + result["dev"]["lessons"] == 38
+
+
+def test_a_batch_of_one_has_no_negatives(tiny_folder: FolderOf, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="a batch of 1 has none: set examples to 2 or more"):
+        run(tables(tiny_folder("bert"), batches={"examples": 1}), tmp_path / "run")
+
+
+def test_a_ranking_needs_negatives(tiny_folder: FolderOf, tmp_path: Path) -> None:
+    table = tables(
+        tiny_folder("bert"),
+        model={"kind": "cross", "source": str(tiny_folder("bert"))},
+        objective={"kind": "ranking"},
+    )
+    with pytest.raises(InputError, match="a ranking needs wrong candidates"):
+        run(table, tmp_path / "run")
+    with pytest.raises(InputError, match="500 negatives cannot be drawn from 108 different answers"):
+        run({**table, "batches": {"examples": 4, "negatives": 500}}, tmp_path / "again")
+
+
+def test_the_best_look_may_be_chosen_by_a_measure(tiny_folder: FolderOf, tmp_path: Path) -> None:
+    table = tables(tiny_folder("bert"), training={"epochs": 3, "learning_rate": 3e-3, "best_by": "mrr"})
+    result = run(table, tmp_path / "run")
+    logged = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    assert result["dev"]["mrr"] == pytest.approx(max(row["eval_mrr"] for row in logged if "eval_mrr" in row))
+
+
+def test_a_measure_that_is_not_taken_cannot_choose(tiny_folder: FolderOf, tmp_path: Path) -> None:
+    table = tables(tiny_folder("bert"), training={"epochs": 1, "best_by": "spearman"})
+    with pytest.raises(
+        InputError, match="best_by is 'spearman', but what is measured here is loss, recall_at_1"
+    ):
+        run(table, tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("training.epochs=0", r"\[training\]: epochs must be at least 1"),
+        ("training.epoch=3", r"\[training\] has no setting 'epoch': it has epochs, learning_rate"),
+        ("training.learning_rate=fast", r"\[training\]: a value is of the wrong type"),
+        ("model.codes=3", r"\[model\]: a bi-encoder cannot be made so \(.*'codes'\): it has towers"),
+        ("model.kind=tri", r"\[model\]: kind must be one of model, bi, poly, cross"),
+        ("data.train.files=[]", r"\[data.train\]: files must name at least one file"),
+        ("data.valid.files=x", r"\[data\] has no setting 'valid': it has train, dev, test"),
+        ("objective.kind=magic", r"\[objective\]: objective must be one of softmax"),
+        ("nonsense", r"a change is written as table.setting=value, got 'nonsense'"),
+        ("training=3", r"\[training\] must be a table, got 3"),
+    ],
+)
+def test_a_recipe_with_a_mistake_says_where(change: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        read_recipe(RECIPES / "bi-sample.toml", [change])
+
+
+def test_a_recipe_that_is_none_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="there is no recipe"):
+        read_recipe(tmp_path / "missing.toml")
+    (tmp_path / "bad.toml").write_text("= 3")
+    with pytest.raises(InputError, match="is no TOML file"):
+        read_recipe(tmp_path / "bad.toml")
+    (tmp_path / "empty.toml").write_text("")
+    with pytest.raises(InputError, match="names no training data"):
+        read_recipe(tmp_path / "empty.toml")
+
+
+@pytest.mark.parametrize("file", sorted(RECIPES.glob("[!p]*.toml")), ids=lambda file: file.stem)
+def test_every_recipe_that_is_shipped_can_be_read(file: Path) -> None:
+    assert read_recipe(file).about
+
+
+def start(arguments: list[str], **options: Any) -> "subprocess.Popen[str]":
+    # a child of a background job would ignore Ctrl-C
+    script = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        "from tercet.cli import main; sys.argv = ['tercet', *sys.argv[1:]]; main()"
+    )
+    return subprocess.Popen(
+        [sys.executable, "-c", script, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(ROOT / "src"), "COLUMNS": "200"},
+        **options,
+    )
+
+
+def wait_for_a_checkpoint(folder: Path, process: "subprocess.Popen[str]") -> None:
+    deadline = time.monotonic() + 120
+    while last_checkpoint(folder / "checkpoints") is None:
+        assert process.poll() is None, process.communicate()[1]
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_stopped_run_goes_on_to_the_same_model(
+    number: signal.Signals, tiny_folder: FolderOf, tmp_path: Path
+) -> None:
+    table = tables(tiny_folder("bert"), training={"epochs": 40, "looks_per_epoch": 1, "learning_rate": 1e-3})
+    recipe = write_toml(tmp_path / "recipe.toml", table)
+    run_recipe(read_recipe(recipe), tmp_path / "whole", device="cpu")
+    arguments = ["train", str(recipe), "-o", str(tmp_path / "run"), "--device", "cpu"]
+    stopped = start(arguments)
+    wait_for_a_checkpoint(tmp_path / "run", stopped)
+    stopped.send_signal(number)
+    _, said = stopped.communicate(timeout=120)
+    if number == signal.SIGINT:
+        assert stopped.returncode == 130
+        assert "stopping after this step, with a checkpoint" in said
+        assert "which is written down: go on with --resume" in said
+        assert "Traceback" not in said
+    assert not (tmp_path / "run" / "model").exists()
+    resumed = start([*arguments, "--resume"])
+    _, said = resumed.communicate(timeout=240)
+    assert resumed.returncode == 0, said
+    assert_same_model(tmp_path / "whole" / "model", tmp_path / "run" / "model")
+
+
+FULL = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))
+import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+from tercet.cli import main
+sys.argv = ["tercet", *sys.argv[1:]]
+main()
+"""
+
+
+def test_a_checkpoint_that_cannot_be_written_is_said_and_leaves_no_half(
+    tiny_folder: FolderOf, tmp_path: Path
+) -> None:
+    recipe = write_toml(tmp_path / "recipe.toml", tables(tiny_folder("bert")))
+    words = ["train", str(recipe), "-o", str(tmp_path / "run"), "--device", "cpu"]
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+    done = subprocess.run(
+        [sys.executable, "-c", FULL, *words], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert "a checkpoint could not be written to" in done.stderr
+    assert "make room and go on from the last one" in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr
+    assert not list((tmp_path / "run" / "checkpoints").glob("checkpoint-*"))
+
+
+def test_a_disk_without_room_is_noticed_before_training(
+    tiny_folder: FolderOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Usage:
+        free = 1000
+
+    monkeypatch.setattr("tercet.training.trainer.shutil.disk_usage", lambda _: Usage)
+    with pytest.raises(OutputError, match=r"2 checkpoints and the one being written need .* MB in"):
+        run(tables(tiny_folder("bert")), tmp_path / "run")
+
+
+def test_tensorboard_files_are_written(tiny_folder: FolderOf, tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard", reason="needs tercet[train]")
+    run(tables(tiny_folder("bert"), training={"epochs": 1, "tensorboard": True}), tmp_path / "run")
+    assert list((tmp_path / "run" / "checkpoints" / "tensorboard").glob("events.*"))
