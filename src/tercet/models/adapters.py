@@ -23,6 +23,7 @@ from tercet.models.encoder import Encoder, check_tensors
 from tercet.models.load import AnyScorer
 from tercet.models.manifest import ADAPTER, read_manifest, reading_settings, write_manifest
 from tercet.models.start import Start, make_scorer, resolved
+from tercet.runtime.linear import forget_layouts
 
 WEIGHTS = "adapter.safetensors"
 LEFT, RIGHT = "lora_B", "lora_A"
@@ -51,6 +52,7 @@ class Adapters:
             ]
         except ValueError as error:
             raise InputError(f"layers to adapt must be linear layers of the transformer: {error}") from None
+        scorer.eval()  # new layers begin in training mode
 
     def weights(self) -> dict[str, Tensor]:
         """What was learnt: the thin matrices, and all that is not part of a transformer."""
@@ -64,6 +66,7 @@ class Adapters:
         """Add what was learnt to the transformers' weights; the scorer is a plain one again."""
         for tuner in self._tuners:
             tuner.merge_and_unload()
+        forget_layouts(self.scorer)  # peft changes weights through their data
         for weight in self.scorer.parameters():
             weight.requires_grad_(True)
 

@@ -19,7 +19,7 @@ class FastLinear(nn.Linear):
     torch would reorder them in every call, or leave the work to a library that is slower on some processors:
     this is 1.05 (bf16) to 1.15 times (fp32) as fast. Where gradients are wanted, or on another device, it is
     torch's own layer. It computes in the type of its weights, whatever it is fed. Weights that are changed
-    through ``.data`` behind torch's back are not noticed.
+    through ``.data`` behind torch's back are not noticed before ``forget_layouts``.
     """
 
     def forward(self, states: Tensor) -> Tensor:
@@ -32,6 +32,12 @@ class FastLinear(nn.Linear):
         weight = _layout(self)
         fast: Tensor = torch.ops.mkldnn._linear_pointwise(states, weight, self.bias, "none", [], "")
         return fast
+
+
+def forget_layouts(module: nn.Module) -> None:
+    """Have the weights of every layer laid out again, after they were changed behind torch's back."""
+    for part in module.modules():
+        _laid_out.pop(part, None)
 
 
 def _layout(layer: FastLinear) -> Tensor:
