@@ -2,11 +2,12 @@
 
 from collections import Counter
 
+from accelerate.data_loader import BatchSamplerShard, DataLoaderShard
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tercet.training.batches import LengthBatches
-from tercet.training.examples import Example
+from tercet.training.examples import Example, Examples
 from tercet.training.settings import BatchSettings
 
 
@@ -86,3 +87,41 @@ def test_a_batch_larger_than_the_data_holds_all_of_it() -> None:
 
 def test_no_examples_give_no_batches() -> None:
     assert batches([]) == []
+
+
+def test_a_budget_of_tokens_makes_long_examples_fewer_in_a_batch() -> None:
+    examples = made(list(range(200)))
+    settings = BatchSettings(examples=32, tokens=60)
+    found = list(LengthBatches(examples, settings, distinct_answers=False))
+    assert Counter(position for batch in found for position in batch) == Counter(range(200))
+    assert all(sum(examples[place].tokens for place in batch) <= 60 for batch in found)
+    assert len({len(batch) for batch in found}) > 3
+
+
+def test_an_example_longer_than_the_budget_is_alone() -> None:
+    settings = BatchSettings(examples=4, tokens=10)
+    found = list(LengthBatches(made([*range(48)]), settings, distinct_answers=False))
+    assert sum(len(batch) == 1 for batch in found) > 35
+
+
+def test_negatives_are_other_answers_drawn_anew_in_every_epoch() -> None:
+    examples = Examples(made(list(range(30))), negatives=5)
+    first = [examples[place] for place in range(30)]
+    for place, example in enumerate(first):
+        own, *others = (candidate[0] for candidate in example.candidates)
+        assert own == place
+        assert len(set(others)) == 5
+        assert own not in others
+    assert first == [examples[place] for place in range(30)]
+    examples.set_epoch(1)
+    assert first != [examples[place] for place in range(30)]
+
+
+def test_the_epoch_reaches_the_batches_of_several_processes() -> None:
+    sampler = LengthBatches(made([*range(40)]), BatchSettings(examples=4), distinct_answers=False)
+    shard = BatchSamplerShard(sampler, num_processes=2, process_index=0)
+    loader = DataLoaderShard(Examples(made([*range(40)])), batch_sampler=shard)
+    before = list(shard)
+    loader.set_epoch(1)
+    assert sampler.epoch == 1
+    assert before != list(shard)

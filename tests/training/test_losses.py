@@ -98,3 +98,19 @@ def test_every_loss_has_a_gradient() -> None:
         losses.distribution(left, right, temperature=2.0),
     ):
         assert torch.autograd.grad(loss, left)[0].abs().max() > 0
+
+
+def test_order_worked_out_by_hand() -> None:
+    # of three rows with targets 0, 1, 1 only (0, 1) and (0, 2) are in an order; 1 and 2 are equal
+    found = losses.order(torch.tensor([0.5, 2.0, 0.25]), torch.tensor([0.0, 1.0, 1.0]))
+    assert float(found) == pytest.approx(math.log(1 + math.exp(0.5 - 2.0) + math.exp(0.5 - 0.25)))
+
+
+def test_order_does_not_care_how_large_targets_are() -> None:
+    scores = torch.randn(6)
+    targets = torch.tensor([0.0, 0.1, 3.0, 4.0, 4.0, 5.0])
+    assert torch.equal(losses.order(scores, targets), losses.order(scores, targets.exp()))
+
+
+def test_equal_targets_have_no_order() -> None:
+    assert float(losses.order(torch.randn(4), torch.ones(4))) == 0

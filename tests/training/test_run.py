@@ -371,6 +371,19 @@ def test_a_disk_without_room_is_noticed_before_training(
         run(tables(tiny_folder("bert")), tmp_path / "run")
 
 
+def test_adapters_are_saved_beside_the_model(tiny_folder: FolderOf, tmp_path: Path) -> None:
+    pytest.importorskip("peft", reason="needs tercet[train]")
+    table = tables(tiny_folder("bert"), adapter={"rank": 2}, training={"epochs": 2, "learning_rate": 1e-2})
+    run(table, tmp_path / "run")
+    whole, small = (tercet.load(tmp_path / "run" / name, device="cpu") for name in ("model", "adapter"))
+    texts = ["the cat sat on the mat", "a dog ran", "old house"]
+    assert abs(whole.score(texts[0], texts) - small.score(texts[0], texts)).max() < 1e-5
+    untrained = tercet.BiEncoder.from_backbone(tiny_folder("bert"), device="cpu")
+    assert abs(whole.score(texts[0], texts) - untrained.score(texts[0], texts)).max() > 1e-4
+    saved = (tmp_path / "run" / "checkpoints").glob("*/model.safetensors")
+    assert max(file.stat().st_size for file in saved) < 20_000  # what does not move is not saved again
+
+
 def test_tensorboard_files_are_written(tiny_folder: FolderOf, tmp_path: Path) -> None:
     pytest.importorskip("tensorboard", reason="needs tercet[train]")
     run(tables(tiny_folder("bert"), training={"epochs": 1, "tensorboard": True}), tmp_path / "run")

@@ -52,8 +52,9 @@ class LengthBatches(Sampler[list[int]]):
         size = min(self._settings.examples, len(self._examples))
         if size == 0:
             return []
+        whole = len(self._examples) if self._settings.tokens else len(self._examples) // size * size
         # cut before they are sorted: otherwise it would always be the shortest that are left out
-        order = chance.sample(range(len(self._examples)), len(self._examples) // size * size)
+        order = chance.sample(range(len(self._examples)), whole)
         in_bucket = size * self._settings.bucket_batches
         batches: list[list[int]] = []
         waiting: list[int] = []

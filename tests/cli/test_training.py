@@ -1,0 +1,106 @@
+"""The commands around training, as a user types them."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tercet
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def tercet_cli(*words: str, cwd: Path | None = None, status: int = 0) -> tuple[str, str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "tercet", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=cwd,
+        env=os.environ | {"PYTHONPATH": str(ROOT / "src"), "COLUMNS": "120", "CUDA_VISIBLE_DEVICES": ""},
+    )
+    assert done.returncode == status, done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stdout, done.stderr
+
+
+def test_training_by_a_recipe_with_changes(tmp_path: Path) -> None:
+    recipe = ROOT / "recipes" / "bi-sample.toml"
+    changes = ["--set", "training.epochs=1", "--set", "data.train.limit=40", "--seed", "3"]
+    out, said = tercet_cli("train", str(recipe), *changes, cwd=tmp_path)
+    assert out.startswith("runs/bi-sample: untrained recall_at_1")
+    assert "training a bi-encoder on 36 lessons" in said
+    assert "dev loss" in said
+    config = json.loads((tmp_path / "runs" / "bi-sample" / "config.json").read_text())
+    assert (config["training"]["seed"], config["batches"]["seed"], config["training"]["epochs"]) == (3, 3, 1)
+    assert tercet.load(tmp_path / "runs" / "bi-sample" / "model").kind == "bi"
+
+
+def test_a_summary_for_people_and_for_programs() -> None:
+    out, _ = tercet_cli("data", "summary", "sample:pairs.en", "--model", "bi")
+    assert "lessons 120" in out
+    assert "cut by the model  contexts 0.0%" in out
+    out, _ = tercet_cli("data", "summary", "sample:faq.ko", "--reader", "answers", "--json")
+    assert json.loads(out)["contexts"]["count"] == 100
+
+
+def test_a_summary_counts_what_test_data_shares(tmp_path: Path) -> None:
+    (tmp_path / "test.csv").write_text("q,a\nOne?,Yes.\n")
+    (tmp_path / "train.csv").write_text("q,a\nOne?,Yes.\nTwo?,No.\n")
+    words = ["--reader", "answers", "--column", "context=q", "--column", "answer=a", "--json"]
+    out, _ = tercet_cli("data", "summary", "train.csv", *words, "--test", "test.csv", "--data", str(tmp_path))
+    assert json.loads(out)["shared with test"] == 1
+
+
+def test_hard_negatives_can_be_trained_on(tmp_path: Path) -> None:
+    pytest.importorskip("tantivy", reason="needs tercet[lexical]")
+    out, _ = tercet_cli(
+        "data", "negatives", "sample:faq.en", "-o", "hard.jsonl", "--count", "2", cwd=tmp_path
+    )
+    assert out == "hard.jsonl: 120 lessons\n"
+    rows = [json.loads(line) for line in (tmp_path / "hard.jsonl").read_text().splitlines()]
+    assert rows[0].keys() == {"context", "answer", "negatives"}
+    assert sum(len(row["negatives"]) for row in rows) > 200
+    out, _ = tercet_cli(
+        "data",
+        "summary",
+        "hard.jsonl",
+        "--reader",
+        "answers",
+        "--column",
+        "negatives=negatives",
+        "--json",
+        cwd=tmp_path,
+    )
+    assert json.loads(out)["candidates of a lesson"]["3"] > 100
+    _, said = tercet_cli("data", "negatives", "sample:faq.en", "-o", "hard.jsonl", cwd=tmp_path, status=1)
+    assert "hard.jsonl exists" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["train", "missing.toml"], "there is no recipe missing.toml"),
+        (["data", "summary", "missing.jsonl"], "there is no file missing.jsonl"),
+        (["data", "summary", "sample:pairs.en", "--column", "context"], "a column is written as role=name"),
+        (
+            ["data", "summary", "sample:pairs.en", "--reader", "poems"],
+            "reader must be one of pairs, triplets",
+        ),
+        (["pretrain", "missing.toml"], "there is no recipe missing.toml"),
+    ],
+)
+def test_mistakes_are_one_line(words: list[str], message: str, tmp_path: Path) -> None:
+    _, said = tercet_cli(*words, cwd=tmp_path, status=1)
+    assert message in said
+
+
+def test_pretraining_makes_a_backbone(tmp_path: Path) -> None:
+    recipe = ROOT / "recipes" / "pretrain-sample.toml"
+    out, _ = tercet_cli("pretrain", str(recipe), "--set", "training.epochs=1", "-o", "run", cwd=tmp_path)
+    assert out.startswith("run: ")
+    tercet_cli("new", "poly", "my-poly", "--backbone", "run/model", "--codes", "4", cwd=tmp_path)
+    assert tercet.load(tmp_path / "my-poly").kind == "poly"
