@@ -18,6 +18,7 @@ import torch
 
 from tercet.data.summary import summarise
 from tercet.errors import InputError, OutputError
+from tercet.extras import require
 from tercet.files import read_json, read_json_if_there, write_json
 from tercet.models.adapters import Adapters
 from tercet.models.load import AnyScorer
@@ -109,6 +110,8 @@ def run_recipe(
 
 def open_run(folder: Path, config: dict[str, Any], *, resume: bool) -> None:
     """Make a run's folder, or make sure that the one that is there is of the same run."""
+    for module in ("accelerate", "matplotlib"):
+        require(module, extra="train", purpose="training")  # asked now, not when hours have passed
     if folder.exists() and not resume:
         raise OutputError(f"{folder} exists: choose another folder, or go on with it (resume=True, --resume)")
     if not folder.exists():
