@@ -23,6 +23,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/encode_memory.py
 	$(BIN)/python benchmarks/match_speed.py
 	$(BIN)/python benchmarks/cross_speed.py
+	$(BIN)/python benchmarks/train_speed.py
 
 # torch comes first and alone, so that nothing after it asks for another build.
 $(READY): pyproject.toml constraints.txt

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from tercet.errors import (
         DataError,
         InputError,
+        InterruptedRunError,
         MissingExtraError,
         ModelError,
         OutputError,
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
     from tercet.models.match import match
     from tercet.models.poly import PolyEncoder
     from tercet.models.scorer import Scorer
-    from tercet.records import Codes, Explanation, Pair, Ranked, Scores, VectorFile
+    from tercet.records import Codes, Explanation, Lesson, Pair, Ranked, Scores, VectorFile
+    from tercet.training.recipe import read_recipe
+    from tercet.training.run import run_recipe
 
 _HOMES = {
     "calibration": ("Calibration",),
@@ -34,6 +37,7 @@ _HOMES = {
     "errors": (
         "DataError",
         "InputError",
+        "InterruptedRunError",
         "MissingExtraError",
         "ModelError",
         "OutputError",
@@ -49,7 +53,9 @@ _HOMES = {
     "models.match": ("match",),
     "models.poly": ("PolyEncoder",),
     "models.scorer": ("Scorer",),
-    "records": ("Codes", "Explanation", "Pair", "Ranked", "Scores", "VectorFile"),
+    "records": ("Codes", "Explanation", "Lesson", "Pair", "Ranked", "Scores", "VectorFile"),
+    "training.recipe": ("read_recipe",),
+    "training.run": ("run_recipe",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -63,6 +69,8 @@ __all__ = [
     "DataError",
     "Explanation",
     "InputError",
+    "InterruptedRunError",
+    "Lesson",
     "MissingExtraError",
     "ModelError",
     "OutputError",
@@ -82,6 +90,8 @@ __all__ = [
     "load",
     "match",
     "open_vectors",
+    "read_recipe",
+    "run_recipe",
 ]
 
 
