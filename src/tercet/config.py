@@ -80,6 +80,9 @@ class PolyConfig:
     """How many tokens ``mean_first`` averages."""
     towers: int = 2
     """2: each side has its own transformer, as in the paper; they start equal. 1: both share one."""
+    similarity: Similarity = "dot"
+    """How a candidate meets a code: ``dot`` as in the paper, or ``cosine``, where lengths do not count, as in
+    the training of backbones such as MiniLM; scores then lie between -1 and 1, as a bi-encoder's."""
     symmetric: bool = False
     """Average both directions, so that either text may be the context; needs one tower."""
     code_scale: float = 10.0
@@ -97,6 +100,7 @@ class PolyConfig:
     def __post_init__(self) -> None:
         check_choice("code_kind", self.code_kind, CODE_KINDS)
         check_choice("reduction", self.reduction, REDUCTIONS)
+        check_choice("similarity", self.similarity, SIMILARITIES)
         for name in ("codes", "first_tokens"):
             _keep(self, name, check_count(name, getattr(self, name)))
         for name in ("code_scale", "candidate_scale", "logit_scale"):

@@ -56,6 +56,8 @@ KINDS: dict[str, Build] = {
     **{f"poly-by-{reduction}": poly(reduction=reduction) for reduction in REDUCTIONS},
     "poly-one-code": poly(codes=1),
     "poly-one-tower": poly(towers=1),
+    "poly-cosine": poly(similarity="cosine", candidate_scale=10),
+    "poly-cosine-last": poly(similarity="cosine", code_kind="last_and_first"),
     "poly-symmetric": poly(towers=1, symmetric=True, code_kind="first"),
     "poly-learnt-scales": poly(learn_scales=True, logit_scale=0.1),
     "cross-linear": cross(head="linear"),

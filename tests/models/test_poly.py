@@ -79,6 +79,24 @@ def test_poly_with_one_code_equals_bi_with_the_same_vectors(reduction: str, tiny
     np.testing.assert_allclose(scorer.score_many(SENTENCES, SENTENCES), bi.match(codes, vectors), rtol=1e-6)
 
 
+def test_a_cosine_poly_encoder_with_one_first_code_is_the_cosine_bi_encoder(tiny_folder: FolderOf) -> None:
+    scorer = make(tiny_folder("bert"), codes=1, code_kind="first", reduction="first", similarity="cosine")
+    bi = tercet.BiEncoder.from_backbone(
+        tiny_folder("bert"), pooling=tercet.PoolingConfig(kinds=("first",)), device="cpu"
+    )
+    found, expected = (each.score(SENTENCES[0], SENTENCES) for each in (scorer, bi))
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def test_lengths_do_not_count_for_a_cosine(tiny_folder: FolderOf) -> None:
+    scorer = make(tiny_folder("bert"), similarity="cosine", candidate_scale=10)
+    codes = scorer.encode_contexts(SENTENCES[:2])
+    vectors = scorer.encode_candidates(SENTENCES)
+    np.testing.assert_allclose(np.linalg.norm(codes.vectors, axis=-1), 1, atol=1e-5)
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=-1), 1, atol=1e-5)
+    assert np.abs(scorer.score(SENTENCES[0], SENTENCES)).max() <= 1 + 1e-6
+
+
 def test_poly_by_first_with_one_code_is_the_bi_encoder_of_the_first_states(tiny_folder: FolderOf) -> None:
     scorer = make(tiny_folder("bert"), codes=1, code_kind="first", reduction="first")
     bi = tercet.BiEncoder.from_backbone(
@@ -292,8 +310,12 @@ def test_without_scales_every_code_becomes_the_mean_on_minilm() -> None:
 
 @pytest.mark.parametrize("kind", CODE_KINDS)
 @pytest.mark.parametrize("codes", [1, 4])
-def test_an_explanation_adds_up_to_the_score(kind: str, codes: int, tiny_folder: FolderOf) -> None:
-    scorer = make(tiny_folder("bert"), code_kind=kind, codes=codes, logit_scale=0.5)
+@pytest.mark.parametrize("similarity", ["dot", "cosine"])
+def test_an_explanation_adds_up_to_the_score(
+    kind: str, codes: int, similarity: str, tiny_folder: FolderOf
+) -> None:
+    settings = {"code_kind": kind, "codes": codes, "similarity": similarity}
+    scorer = make(tiny_folder("bert"), logit_scale=0.5, **settings)
     context = ["a dog ran", "the cat sat on the mat"]
     found = scorer.explain(context, SENTENCES[2])
     score = scorer.score(context, [SENTENCES[2]])[0]

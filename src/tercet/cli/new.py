@@ -98,6 +98,9 @@ def poly(
     first_tokens: Annotated[
         int, typer.Option(help="How many tokens mean_first averages.")
     ] = PolyConfig.first_tokens,
+    similarity: Annotated[
+        str, typer.Option(help="How a candidate meets a code.", metavar="|".join(SIMILARITIES))
+    ] = PolyConfig.similarity,
     towers: Annotated[
         int | None, typer.Option(help="As for bi; 2 by default, 1 for a symmetric model.")
     ] = None,
@@ -128,6 +131,7 @@ def poly(
         code_kind=cast("CodeKind", code_kind),
         reduction=cast("Reduction", reduction),
         first_tokens=first_tokens,
+        similarity=cast("Similarity", similarity),
         towers=towers if towers is not None else 1 if symmetric else PolyConfig.towers,
         symmetric=symmetric,
         code_scale=code_scale,

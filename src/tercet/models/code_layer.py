@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import one_hot
+from torch.nn.functional import normalize, one_hot
 
 from tercet.config import PolyConfig
 from tercet.models.codes import attention_of_codes, chosen_tokens, new_codes, states_at
@@ -36,10 +36,10 @@ class CodeLayer(nn.Module):
         states = _precise(tokens.states)
         if self.codes is None:
             chosen, present = chosen_tokens(tokens.mask, self.config.code_kind, self.config.codes)
-            return CodeTensors(states_at(states, chosen, present), present)
+            return CodeTensors(self._measured(states_at(states, chosen, present)), present)
         with torch.autocast(states.device.type, enabled=False):
             vectors = self._attention(self.codes, states, tokens.mask) @ states
-        return CodeTensors(vectors, torch.ones_like(vectors[..., 0], dtype=torch.bool))
+        return CodeTensors(self._measured(vectors), torch.ones_like(vectors[..., 0], dtype=torch.bool))
 
     def attention(self, tokens: TokenStates) -> Tensor:
         """``[B, M, T]``: how much of each token is in each code."""
@@ -47,6 +47,9 @@ class CodeLayer(nn.Module):
             return self._attention(self.codes, _precise(tokens.states), tokens.mask)
         chosen, present = chosen_tokens(tokens.mask, self.config.code_kind, self.config.codes)
         return one_hot(chosen, tokens.mask.shape[1]).float() * present.unsqueeze(-1)
+
+    def _measured(self, vectors: Tensor) -> Tensor:
+        return normalize(vectors, dim=-1) if self.config.similarity == "cosine" else vectors
 
     def _attention(self, codes: Tensor, states: Tensor, mask: Tensor) -> Tensor:
         return attention_of_codes(codes.to(states.dtype), states, mask, scale=self.code_scale())

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 from torch import Tensor
+from torch.linalg import vector_norm
 
 from tercet.models.match import attend
 from tercet.models.tokenizer import Piece
@@ -31,7 +32,13 @@ class Shares(NamedTuple):
 
 
 def shares(
-    states: Tensor, attention: Tensor, candidate: Tensor, *, scale: float, logit_scale: float
+    states: Tensor,
+    attention: Tensor,
+    candidate: Tensor,
+    *,
+    scale: float,
+    logit_scale: float,
+    unit_codes: bool = False,
 ) -> Shares:
     """What each code and each token gave to a score.
 
@@ -41,15 +48,17 @@ def shares(
         candidate: ``[D]``
         scale: how sharply the candidate attends to the codes.
         logit_scale: ``s``
+        unit_codes: whether codes are divided by their lengths; then so is what each token gives to them.
     """
-    codes = attention @ states  # [M, D]
+    given = attention / vector_norm(attention @ states, dim=-1, keepdim=True) if unit_codes else attention
+    codes = given @ states  # [M, D]
     weights = attend(codes.unsqueeze(0), candidate.unsqueeze(0), None, scale).weights[0, 0]  # [M]
     of_tokens = weights @ attention  # [T]
     found = (
         weights,
         logit_scale * weights * (codes @ candidate),
         of_tokens,
-        logit_scale * of_tokens * (states @ candidate),
+        logit_scale * (weights @ given) * (states @ candidate),
         attention,
     )
     return Shares(*(values.cpu().numpy() for values in found))

@@ -20,7 +20,7 @@ from tercet.models.explain import by_characters, code_shares, shares, token_shar
 from tercet.models.match import match
 from tercet.models.poly_folder import PolyParts, read_backbone, read_poly, write_poly
 from tercet.models.sources import find_folder
-from tercet.models.tower import Tower
+from tercet.models.tower import Normalise, Tower
 from tercet.records import Context, Explanation, Floats, Scores
 from tercet.runtime.precision import pick_device
 
@@ -37,7 +37,8 @@ class PolyEncoder(DualEncoder):
         self.context_encoder = parts.context_encoder
         self.code_layer = parts.code_layer
         reduction = PoolingConfig(kinds=(config.reduction,), first_tokens=config.first_tokens)
-        self.candidate_tower = Tower(parts.candidate_encoder, reduction)
+        lengths = [Normalise()] if config.similarity == "cosine" else []
+        self.candidate_tower = Tower(parts.candidate_encoder, reduction, lengths)
         self._finish()
 
     @classmethod
@@ -106,6 +107,7 @@ class PolyEncoder(DualEncoder):
             self.candidate_vectors([right.ids])[0],
             scale=self.code_layer.candidate_scale.value,
             logit_scale=self.code_layer.logit_scale.value,
+            unit_codes=self.config.similarity == "cosine",
         )
         found, pieces = by_characters(found, self.tokenizer.pieces(passages[0]))
         return Explanation(
@@ -151,6 +153,7 @@ class PolyEncoder(DualEncoder):
             "codes": f"{self.config.codes} {self.config.code_kind}",
             "candidates by": self.config.reduction,
             "towers": self.config.towers,
+            "similarity": self.config.similarity,
             "symmetric": self.config.symmetric,
             "code scale": layer.code_scale.value,
             "candidate scale": layer.candidate_scale.value,

@@ -32,6 +32,7 @@ def draw_curves(metrics: Path, out: Path) -> None:
             if len(curves) > 1:
                 axes.legend(frameon=False)
         axes.set_xlabel("step")
+        axes.xaxis.get_major_locator().set_params(integer=True)
         with new_file(out, overwrite=True) as file:
             figure.savefig(file, dpi=120, format="png")
 
