@@ -19,7 +19,7 @@ def new_file(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
     path = path.resolve()  # what a link points to is written, the link stays
     partial = _partial(path)
     try:
-        with _writing(path):
+        with writing(path):
             partial.touch()
         yield partial
         _sync(partial)
@@ -36,7 +36,7 @@ def new_folder(path: Path) -> Iterator[Path]:
     """A folder to fill; it takes its real name when the block ends well and vanishes when it does not."""
     check_free(path)
     partial = _partial(path)
-    with _writing(path):
+    with writing(path):
         partial.mkdir()
     try:
         yield partial
@@ -65,8 +65,9 @@ def read_json_if_there(file: Path) -> dict[str, Any]:
 
 
 def write_json(file: Path, content: object) -> None:
-    """Write ``content`` so that people can read it too."""
-    file.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    """Write ``content`` so that people can read it too; the file appears whole."""
+    with new_file(file, overwrite=True) as partial, writing(file):
+        partial.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def _read_json(file: Path, kind: type) -> object:
@@ -86,7 +87,8 @@ def _partial(path: Path) -> Path:
 
 
 @contextmanager
-def _writing(path: Path) -> Iterator[None]:
+def writing(path: Path) -> Iterator[None]:
+    """Say in one line that there is no room or no permission for ``path``."""
     try:
         yield
     except OSError as error:

@@ -1,10 +1,11 @@
 """Checks of what users hand in; every error names the position of what is wrong."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from math import nan
+from math import isfinite, nan
 from numbers import Real
 from operator import index
-from typing import Any, SupportsIndex
+from types import UnionType
+from typing import Any, Literal, SupportsIndex, Union, get_args, get_origin, get_type_hints
 
 from tercet.errors import InputError
 from tercet.records import Context
@@ -119,6 +120,44 @@ def check_seed(seed: object) -> int:
     if isinstance(seed, bool) or not isinstance(seed, SupportsIndex) or not 0 <= index(seed) < 2**63:
         raise InputError(f"seed must be a whole number from 0 to {2**63 - 1}, got {_describe(seed)}")
     return index(seed)
+
+
+def check_types(kind: Any, given: Mapping[str, Any], where: str) -> None:
+    """Raise if a value does not fit its field of a dataclass; whole numbers fit where any number does."""
+    hints = get_type_hints(kind)
+    for name, value in given.items():
+        if not _fits(value, hints[name]):
+            raise InputError(f"{where}: {name} must be {_named(hints[name])}, got {_describe(value)}")
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        return any(_fits(value, each) for each in inner)
+    if origin is Literal:
+        return isinstance(value, str)  # which of them, the dataclass checks
+    if origin is tuple:
+        return isinstance(value, tuple) and all(_fits(each, inner[0]) for each in value)
+    if origin is dict:
+        return isinstance(value, dict) and all(_fits(each, inner[1]) for each in value.values())
+    if hint is float:
+        return isinstance(value, (int, float)) and not isinstance(value, bool) and isfinite(value)
+    if hint is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    return hint is Any or isinstance(value, hint)
+
+
+def _named(hint: Any) -> str:
+    """A type as people call it."""
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        return " or ".join(_named(each) for each in inner if each is not type(None))
+    if origin is tuple:
+        return f"a list, each {_named(inner[0])}"
+    if origin is dict:
+        return "a table"
+    names = {float: "a finite number", int: "a whole number", bool: "true or false"}
+    return names.get(hint, "a string")
 
 
 def with_tuples(table: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,6 +12,12 @@ if TYPE_CHECKING:  # numpy would double the time that `tercet --help` takes
 Context: TypeAlias = str | Sequence[str]
 """One text, or the turns of a dialogue from the oldest to the newest."""
 
+
+def as_text(context: Context) -> str:
+    """A context in one string, its turns line by line."""
+    return context if isinstance(context, str) else "\n".join(context)
+
+
 Floats: TypeAlias = "NDArray[np.float32]"
 Counts: TypeAlias = "NDArray[np.int64]"
 Flags: TypeAlias = "NDArray[np.bool_]"

@@ -219,5 +219,17 @@ def test_many_values_are_counted_in_intervals() -> None:
     assert found["0.9 to 1"] == 3  # the highest value belongs to the last
 
 
+@pytest.mark.parametrize("value", [10**400, "1e999"])
+def test_a_score_too_large_for_a_number_is_named(value: object, tmp_path: Path) -> None:
+    file = write(tmp_path / "a.jsonl", [{"context": "a", "candidate": "b", "score": value}])
+    with pytest.raises(DataError, match=r"a\.jsonl, line 1: column 'score' must be a (finite )?number"):
+        read(file)
+
+
+def test_the_largest_numbers_have_a_summary() -> None:
+    found = summarise(Lesson("a", ("b",), (value * 1e307,)) for value in range(-17, 18))
+    assert sum(found["targets"].values()) == 35
+
+
 def test_an_empty_set_has_a_summary() -> None:
     assert summarise([]) == {"lessons": 0}

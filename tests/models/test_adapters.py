@@ -88,6 +88,16 @@ def test_layers_can_be_chosen(tiny_folder: FolderOf) -> None:
         adapted("bi", tiny_folder("bert"), layers=("nonsense",))
 
 
+def test_adapters_find_their_model_from_any_folder(
+    tiny_folder: FolderOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tiny_folder("bert").parent)
+    _, adapters = adapted("bi", Path("model"))
+    adapters.save(tmp_path / "adapter")
+    monkeypatch.chdir(tmp_path)
+    assert tercet.load("adapter", device="cpu").kind == "bi"
+
+
 def test_another_base_model_is_refused(tiny_folder: FolderOf, tmp_path: Path) -> None:
     _, adapters = adapted("bi", tiny_folder("bert"))
     adapters.save(tmp_path / "adapter")

@@ -105,7 +105,8 @@ def test_an_example_longer_than_the_budget_is_alone() -> None:
 
 
 def test_negatives_are_other_answers_drawn_anew_in_every_epoch() -> None:
-    examples = Examples(made(list(range(30))), negatives=5)
+    clock = LengthBatches(made([1]), BatchSettings(), distinct_answers=False)
+    examples = Examples(made(list(range(30))), negatives=5, clock=clock)
     first = [examples[place] for place in range(30)]
     for place, example in enumerate(first):
         own, *others = (candidate[0] for candidate in example.candidates)
@@ -113,8 +114,25 @@ def test_negatives_are_other_answers_drawn_anew_in_every_epoch() -> None:
         assert len(set(others)) == 5
         assert own not in others
     assert first == [examples[place] for place in range(30)]
-    examples.set_epoch(1)
+    clock.epoch = 1
     assert first != [examples[place] for place in range(30)]
+
+
+def test_every_epoch_has_as_many_batches_as_the_first() -> None:
+    answers = [place % 9 for place in range(120)]
+    sampler = LengthBatches(made(answers), BatchSettings(examples=8), distinct_answers=True)
+    counts = set()
+    for epoch in range(20):
+        sampler.set_epoch(epoch)
+        counts.add(len(list(sampler)))
+    assert counts == {len(sampler)}
+
+
+def test_examples_that_find_no_place_are_counted() -> None:
+    sampler = LengthBatches(
+        made([0] * 50 + [*range(1, 11)]), BatchSettings(examples=2), distinct_answers=True
+    )
+    assert sampler.left_out == 60 - 2 * len(sampler) == 40
 
 
 def test_the_epoch_reaches_the_batches_of_several_processes() -> None:

@@ -75,6 +75,11 @@ def test_negatives_that_are_there_stay(minilm: tercet.BiEncoder) -> None:
     assert all(lesson.candidates[1] == "given" for lesson in mine(lessons, minilm, MiningConfig()))
 
 
+def test_pairs_with_scores_are_no_answers(minilm: tercet.BiEncoder) -> None:
+    with pytest.raises(DataError, match="file, line 1: negatives are mined for answers"):
+        list(mine([Lesson("a", ("b",), (0.0,), "file, line 1")], minilm, MiningConfig()))
+
+
 def test_nothing_to_mine_for_is_said(minilm: tercet.BiEncoder) -> None:
     with pytest.raises(DataError, match="no lessons"):
         list(mine([], minilm, MiningConfig()))

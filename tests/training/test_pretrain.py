@@ -45,6 +45,10 @@ def test_special_tokens_are_not_hidden_and_one_token_always_is() -> None:
         assert chosen in ([1], [3])
 
 
+def test_a_batch_without_words_hides_nothing() -> None:
+    assert bool((masked(torch.tensor([0, 1, 2, 1])).labels == NOT_MASKED).all())
+
+
 def test_half_of_the_candidates_are_swapped() -> None:
     torch.manual_seed(0)
     texts = [[n] for n in range(20)]
@@ -136,6 +140,8 @@ def test_the_dialogue_recipe_can_be_read() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
+        ("model.vocabulary=1", "vocabulary must be at least 100"),
+        ("data=3", r"\[data\] must be a table, got 3"),
         ("model.width=33", "width must be a multiple of heads"),
         ("model.mask_share=1", "mask_share must be between 0 and 1"),
         ("model.codes=3", "has no setting 'codes'"),

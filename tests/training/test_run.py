@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -203,7 +204,9 @@ def test_one_class_is_nothing_to_learn(
 ) -> None:
     file = rows(tmp_path / "rows.jsonl", [line | {"score": 1} for line in LINES])
     table = tables(tiny_folder("bert"), data={"train": {"files": file}}, objective=objective)
-    with pytest.raises(DataError, match=r"every row has the (score|label) 1: there is nothing to tell apart"):
+    with pytest.raises(
+        DataError, match=r"every row of the train data has the (score|label) 1: there is nothing"
+    ):
         run(table, tmp_path / "run")
 
 
@@ -255,7 +258,18 @@ def test_a_measure_that_is_not_taken_cannot_choose(tiny_folder: FolderOf, tmp_pa
     [
         ("training.epochs=0", r"\[training\]: epochs must be at least 1"),
         ("training.epoch=3", r"\[training\] has no setting 'epoch': it has epochs, learning_rate"),
-        ("training.learning_rate=fast", r"\[training\]: a value is of the wrong type"),
+        (
+            "training.learning_rate=fast",
+            r"\[training\]: learning_rate must be a finite number, got str",
+        ),
+        ("training.learning_rate=inf", r"\[training\]: learning_rate must be a finite number, got float inf"),
+        ("training.epochs=true", r"\[training\]: epochs must be a whole number, got bool True"),
+        ("training.betas=[0.9]", r"\[training\]: betas must be two numbers"),
+        ("batches.seed=abc", r"\[batches\]: seed must be a whole number, got str 'abc'"),
+        ("model.source=2024-01-01", r"\[model\]: source must be a string, got date"),
+        ("data.train.columns=[1]", r"\[data.train\]: columns must be a table, got tuple"),
+        ("data.train.files=3", r"\[data.train\]: files must be a list, each a string, got int 3"),
+        ("after.training.epochs=1", r"after must name a recipe; its settings are changed in its own file"),
         ("model.codes=3", r"\[model\]: a bi-encoder cannot be made so \(.*'codes'\): it has towers"),
         ("model.kind=tri", r"\[model\]: kind must be one of model, bi, poly, cross"),
         ("data.train.files=[]", r"\[data.train\]: files must name at least one file"),
@@ -286,6 +300,97 @@ def test_every_recipe_that_is_shipped_can_be_read(file: Path) -> None:
     assert read_recipe(file).about
 
 
+def test_recipes_in_a_circle_are_refused(tmp_path: Path) -> None:
+    for name, other in (("a", "b"), ("b", "a")):
+        (tmp_path / f"{name}.toml").write_text(f'after = "{other}.toml"\n[data.train]\nfiles = "x"')
+    with pytest.raises(InputError, match="which comes after it: break the circle"):
+        read_recipe(tmp_path / "a.toml")
+
+
+def test_a_recipe_from_windows_can_be_read(tmp_path: Path) -> None:
+    text = (RECIPES / "bi-sample.toml").read_text().replace("\n", "\r\n")
+    (tmp_path / "recipe.toml").write_bytes(b"\xef\xbb\xbf" + text.encode())
+    assert read_recipe(tmp_path / "recipe.toml") == read_recipe(RECIPES / "bi-sample.toml")
+
+
+def test_a_folder_that_is_no_run_does_not_become_one(tiny_folder: FolderOf, tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").touch()
+    with pytest.raises(OutputError, match="is no run that could go on"):
+        run(tables(tiny_folder("bert")), tmp_path, resume=True)
+    assert [file.name for file in tmp_path.iterdir()] == ["mine.txt"]
+
+
+def test_other_data_does_not_go_on_with_a_run(tiny_folder: FolderOf, tmp_path: Path) -> None:
+    file = rows(tmp_path / "rows.jsonl", LINES)
+    table = tables(tiny_folder("bert"), data={"train": {"files": file}}, objective=PAIRS)
+    run(table, tmp_path / "run")
+    shutil.rmtree(tmp_path / "run" / "model")
+    rows(tmp_path / "rows.jsonl", [*LINES[1:], LINES[0]])
+    with pytest.raises(InputError, match="begun with other data or another number of processes"):
+        run(table, tmp_path / "run", resume=True)
+
+
+def test_a_run_that_had_enough_does_not_go_on(tiny_folder: FolderOf, tmp_path: Path) -> None:
+    training = {"epochs": 10, "patience": 1, "learning_rate": 0.05, "looks_per_epoch": 3}
+    table = tables(tiny_folder("bert"), training=training)
+    first = run(table, tmp_path / "run")
+    assert first["train"]["step"] < 60
+    (tmp_path / "run" / "model").rename(tmp_path / "model")
+    run(table, tmp_path / "run", resume=True)
+    assert_same_model(tmp_path / "model", tmp_path / "run" / "model")
+
+
+@pytest.mark.parametrize("kind", ["cosine", "softmax", "triplet", "margin_mse", "distribution"])
+def test_drawn_negatives_have_no_scores(kind: str, tiny_folder: FolderOf, tmp_path: Path) -> None:
+    lines = [{"anchor": f"the {n}", "positive": f"a {n}", "negative": "dog"} for n in range(20)]
+    data: dict[str, Any] = {"files": rows(tmp_path / "rows.jsonl", lines), "reader": "triplets"}
+    if kind in ("cosine", "softmax"):
+        data = {"files": rows(tmp_path / "rows.jsonl", LINES)}
+    teacher = {"teacher": str(tiny_folder("bert"))} if kind in ("margin_mse", "distribution") else {}
+    table = tables(
+        tiny_folder("bert"),
+        data={"train": data},
+        objective={"kind": kind},
+        batches={"examples": 4, "negatives": 2},
+        **teacher,
+    )
+    with pytest.raises(InputError, match=f"{kind} cannot use negatives that are drawn"):
+        run(table, tmp_path / "run")
+
+
+def test_a_later_test_set_is_not_learnt_from(tiny_folder: FolderOf, tmp_path: Path) -> None:
+    train, test = rows(tmp_path / "a.jsonl", LINES), rows(tmp_path / "b.jsonl", LINES[3:5])
+    first = tables(tiny_folder("bert"), data={"train": {"files": train}}, objective=PAIRS)
+    write_toml(tmp_path / "first.toml", first)
+    data = {"train": {"files": train, "drop_overlap": True}, "test": {"files": test}}
+    second = tables(tiny_folder("bert"), data=data, objective=PAIRS, after="first.toml")
+    del second["model"]
+    recipe = read_recipe(write_toml(tmp_path / "second.toml", second))
+    with pytest.raises(DataError, match="2 of 40 training rows are in the later test data too"):
+        run_recipe(recipe, tmp_path / "run", device="cpu")
+
+
+def test_adapters_and_a_rescaled_layer_do_not_go_together(tiny_folder: FolderOf) -> None:
+    table = tables(tiny_folder("bert"), adapter={"rank": 2}, training={"last_layer_std": 0.04})
+    with pytest.raises(InputError, match="last_layer_std changes weights that adapters leave"):
+        make_recipe(table, name="test")
+
+
+@pytest.mark.parametrize(
+    ("batches", "data", "message"),
+    [
+        ({"examples": 8, "tokens": 20}, {}, "a batch of one row has no negatives: raise tokens"),
+        ({"examples": 8}, {"limit": 11}, "the dev data is too small"),
+    ],
+)
+def test_a_row_alone_in_its_batch_is_noticed_before_training(
+    batches: dict[str, int], data: dict[str, int], message: str, tiny_folder: FolderOf, tmp_path: Path
+) -> None:
+    train = {"files": "sample:faq.en", "reader": "answers", **data}
+    with pytest.raises(InputError, match=message):
+        run(tables(tiny_folder("bert"), batches=batches, data={"train": train}), tmp_path / "run")
+
+
 def start(arguments: list[str], **options: Any) -> "subprocess.Popen[str]":
     # a child of a background job would ignore Ctrl-C
     script = (
@@ -310,11 +415,15 @@ def wait_for_a_checkpoint(folder: Path, process: "subprocess.Popen[str]") -> Non
         time.sleep(0.05)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_stopped_run_goes_on_to_the_same_model(
     number: signal.Signals, tiny_folder: FolderOf, tmp_path: Path
 ) -> None:
-    table = tables(tiny_folder("bert"), training={"epochs": 40, "looks_per_epoch": 1, "learning_rate": 1e-3})
+    table = tables(
+        tiny_folder("bert"),
+        batches={"examples": 16, "negatives": 3},
+        training={"epochs": 40, "looks_per_epoch": 1, "learning_rate": 1e-3},
+    )
     recipe = write_toml(tmp_path / "recipe.toml", table)
     run_recipe(read_recipe(recipe), tmp_path / "whole", device="cpu")
     arguments = ["train", str(recipe), "-o", str(tmp_path / "run"), "--device", "cpu"]
@@ -322,7 +431,7 @@ def test_a_stopped_run_goes_on_to_the_same_model(
     wait_for_a_checkpoint(tmp_path / "run", stopped)
     stopped.send_signal(number)
     _, said = stopped.communicate(timeout=120)
-    if number == signal.SIGINT:
+    if number != signal.SIGKILL:
         assert stopped.returncode == 130
         assert "stopping after this step, with a checkpoint" in said
         assert "which is written down: go on with --resume" in said

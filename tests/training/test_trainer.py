@@ -1,6 +1,7 @@
 """Training: reproducible, resumable after a kill, and stopped in time."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -108,6 +109,42 @@ def test_a_killed_training_resumes_to_the_same_weights(tiny_folder: FolderOf, tm
     resumed, log = run(tiny_folder("bert"), tmp_path / "killed", resume=True)
     assert min(row["step"] for row in log if "loss" in row) <= 5  # what came before is remembered
     assert_same(weights_of(whole), weights_of(resumed))
+
+
+@pytest.mark.parametrize("kind", ["negatives", "answers that come again"])
+def test_an_epoch_is_resumed_in_its_middle(kind: str, tiny_folder: FolderOf, tmp_path: Path) -> None:
+    lessons = (
+        LESSONS
+        if kind == "negatives"
+        else [replace(lesson, candidates=(SENTENCES[place % 5],)) for place, lesson in enumerate(LESSONS)]
+    )
+    batching = replace(BATCHES, negatives=2) if kind == "negatives" else BATCHES
+    settings = replace(SETTINGS, epochs=3, checkpoints=50)
+    _, log = run(tiny_folder("bert"), tmp_path / "whole", settings, batching, lessons)
+    shutil.copytree(tmp_path / "whole", tmp_path / "cut")
+    steps = sorted(int(path.name.split("-")[1]) for path in (tmp_path / "cut").iterdir())
+    for step in steps[5:]:
+        shutil.rmtree(tmp_path / "cut" / f"checkpoint-{step}")
+    _, again = run(tiny_folder("bert"), tmp_path / "cut", settings, batching, lessons, resume=True)
+    losses = [[row["eval_loss"] for row in rows if "eval_loss" in row] for rows in (log, again)]
+    assert len(losses[0]) == len(steps) > 6
+    assert losses[0] == losses[1]
+
+
+def test_patience_is_remembered(tiny_folder: FolderOf, tmp_path: Path) -> None:
+    settings = replace(SETTINGS, epochs=50, learning_rate=0.0, weight_decay=0.0, patience=3, checkpoints=50)
+    _, log = run(tiny_folder("bert"), tmp_path, settings)
+    for step in sorted(int(path.name.split("-")[1]) for path in tmp_path.iterdir())[2:]:
+        shutil.rmtree(tmp_path / f"checkpoint-{step}")
+    _, again = run(tiny_folder("bert"), tmp_path, settings, resume=True)
+    assert again[-1]["step"] == log[-1]["step"]
+
+
+def test_a_checkpoint_that_was_cut_off_is_passed_over(tmp_path: Path) -> None:
+    for name, text in (("checkpoint-5", "{}"), ("checkpoint-10", '{"global_step": 1')):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "trainer_state.json").write_text(text)
+    assert last_checkpoint(tmp_path) == tmp_path / "checkpoint-5"
 
 
 def test_a_checkpoint_that_was_not_finished_is_passed_over(tmp_path: Path) -> None:

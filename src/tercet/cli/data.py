@@ -9,6 +9,7 @@ import typer
 from tercet.cli.options import ModelOption, PrecisionOption, open_dual, open_model, waiting
 from tercet.cli.progress import track
 from tercet.data.readers import READER_KINDS, DataConfig, ReaderKind, read_lessons
+from tercet.data.rows import STDIN
 from tercet.data.sources import data_root
 from tercet.errors import InputError
 from tercet.files import check_free
@@ -67,6 +68,8 @@ def summary(
 
     config = data_config(files, reader, column, label)
     folder = data_root(root)
+    if model is not None and STDIN in files:
+        raise InputError("standard input can be read once only: write it to a file to count what is cut")
     against = read_lessons(data_config(test, reader, column, label), root=folder) if test else ()
     with waiting("reading"):
         found = summarise(read_lessons(config, root=folder), against=against, labels=config.labels)
@@ -150,6 +153,8 @@ def _show(found: dict[str, Any]) -> None:
     simple = {name: value for name, value in found.items() if not isinstance(value, dict)}
     counts = [f"{name} [bold]{value:,}[/]" for name, value in simple.items() if value is not None]
     console.print("  ".join(counts))
+    if not found["lessons"]:
+        return
     _table(console, {name: found[name] for name in ("contexts", "candidates") if name in found})
     for name in ("candidates of a lesson", "targets"):
         if len(found.get(name, {})) > (1 if name != "targets" else 0):

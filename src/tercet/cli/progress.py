@@ -1,12 +1,13 @@
 """How a long training looks on a terminal."""
 
+import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from tercet.training.run import Teller
+    from tercet.training.run_folder import Teller
 
 
 Item = TypeVar("Item")
@@ -35,8 +36,11 @@ def step_progress() -> "Iterator[Teller]":
         TimeRemainingColumn,
     )
 
-    from tercet.training.run import Teller
+    from tercet.training.run_folder import Teller
 
+    if int(os.environ.get("RANK", "0")) > 0:  # of several processes, one speaks
+        yield Teller(stoppable=True)
+        return
     console = Console(stderr=True, highlight=False)
     columns = (
         TextColumn("step"),

@@ -1,11 +1,13 @@
 """``tercet train``: from a recipe to a model."""
 
+import os
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from tercet.cli.progress import step_progress
+from tercet.files import writing
 
 RecipeArgument = Annotated[Path, typer.Argument(help="A TOML file; recipes/ has examples.", metavar="RECIPE")]
 DataOption = Annotated[
@@ -56,14 +58,16 @@ def train(
     folder = run_folder(out, recipe)
     with step_progress() as teller:
         result = run_recipe(read, folder, root=data_root(data), resume=resume, device=device, teller=teller)
-    typer.echo(f"{folder}: {_summary(result)}")
+    if int(os.environ.get("RANK", "0")) == 0:
+        typer.echo(f"{folder}: {_summary(result)}")
 
 
 def run_folder(out: Path | None, recipe: Path) -> Path:
     """Where a run goes."""
     if out is not None:
         return out
-    Path("runs").mkdir(exist_ok=True)
+    with writing(Path("runs") / recipe.stem):
+        Path("runs").mkdir(exist_ok=True)
     return Path("runs") / recipe.stem
 
 

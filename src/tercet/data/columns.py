@@ -56,7 +56,7 @@ def number(row: Row, column: str) -> float:
     value = filled(row, column)
     try:
         found = float(value)
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         raise DataError(f"{row.where}: column {column!r} must be a number, got {value!r}") from None
     if not isfinite(found):
         raise DataError(f"{row.where}: column {column!r} must be a finite number, got {value!r}")

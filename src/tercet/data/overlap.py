@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 
 from tercet.errors import DataError
-from tercet.records import Context, Lesson
+from tercet.records import Context, Lesson, as_text
 
 
 def key_of(lesson: Lesson) -> Hashable:
@@ -53,5 +53,4 @@ def keys_both_ways(lesson: Lesson) -> tuple[Hashable, Hashable]:
 
 def folded(text: Context) -> str:
     """A text but for case and white space; turns in one, so that a dialogue of one turn equals its text."""
-    whole = text if isinstance(text, str) else "\n".join(text)
-    return " ".join(whole.casefold().split())
+    return " ".join(as_text(text).casefold().split())

@@ -4,6 +4,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from tercet.data.overlap import folded, key_of, keys_both_ways
@@ -101,11 +102,13 @@ def histogram(values: Counter[float], labels: Sequence[str] = ()) -> dict[str, i
     if len(values) <= MOST_VALUES:
         return {f"{value:g}": values[value] for value in sorted(values)}
     low, high = min(values), max(values)
-    width = (high - low) / MOST_VALUES
+    width = high / MOST_VALUES - low / MOST_VALUES  # their difference might be too large for a float
     counts = [0] * MOST_VALUES
     for value, times in values.items():
-        counts[min(int((value - low) / width), MOST_VALUES - 1)] += times
+        counts[min(int(value / width - low / width), MOST_VALUES - 1)] += times
+    edges = [
+        low * (1 - place / MOST_VALUES) + high * (place / MOST_VALUES) for place in range(MOST_VALUES + 1)
+    ]
     return {
-        f"{low + place * width:g} to {low + (place + 1) * width:g}": count
-        for place, count in enumerate(counts)
+        f"{start:g} to {end:g}": count for (start, end), count in zip(pairwise(edges), counts, strict=True)
     }

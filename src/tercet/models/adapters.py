@@ -22,6 +22,7 @@ from tercet.inputs import with_tuples
 from tercet.models.encoder import Encoder, check_tensors
 from tercet.models.load import AnyScorer
 from tercet.models.manifest import ADAPTER, read_manifest, reading_settings, write_manifest
+from tercet.models.sources import PACKAGED
 from tercet.models.start import Start, make_scorer, resolved
 from tercet.runtime.linear import forget_layouts
 
@@ -78,7 +79,7 @@ class Adapters:
             save_file(weights, folder / WEIGHTS)
             settings = {
                 ADAPTER: asdict(self.config),
-                "start": resolved(self.start),
+                "start": resolved(self.start) | {"source": _lasting(self.start.source)},
                 "start_fingerprint": self.start_fingerprint,
             }
             write_manifest(
@@ -131,6 +132,12 @@ def merge_weights(scorer: nn.Module, learnt: dict[str, Tensor], *, scale: float,
 
 def _encoders(scorer: nn.Module) -> list[Encoder]:
     return [module for module in scorer.modules() if isinstance(module, Encoder)]
+
+
+def _lasting(source: str) -> str:
+    """The name of a model, by which it is found from any folder."""
+    is_folder = source not in PACKAGED and Path(source).is_dir()
+    return str(Path(source).resolve()) if is_folder else source
 
 
 def _outside_transformers(names: Any) -> set[str]:

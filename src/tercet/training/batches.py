@@ -1,7 +1,7 @@
 """Which examples are learnt from together: seeded, of about equal length, no answer twice."""
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from torch.utils.data import Sampler
 
@@ -19,13 +19,25 @@ class LengthBatches(Sampler[list[int]]):
     """
 
     def __init__(
-        self, examples: Sequence[Example], settings: BatchSettings, *, distinct_answers: bool
+        self,
+        examples: Sequence[Example],
+        settings: BatchSettings,
+        *,
+        distinct_answers: bool,
+        cost: Callable[[Example], int] = lambda example: example.tokens,
     ) -> None:
         self.epoch = 0
-        self._made: tuple[int, list[list[int]]] = (-1, [])
         self._examples = examples
         self._settings = settings
         self._distinct = distinct_answers
+        self._costs = [cost(example) for example in examples]
+        self._count = len(self._make(0))
+        self._made: tuple[int, list[list[int]]] = (-1, [])
+
+    @property
+    def left_out(self) -> int:
+        """How many examples are in no batch of the first epoch."""
+        return len(self._examples) - sum(map(len, self._make(0)))
 
     @property
     def sampler(self) -> "LengthBatches":
@@ -37,18 +49,23 @@ class LengthBatches(Sampler[list[int]]):
         self.epoch = epoch
 
     def __len__(self) -> int:
-        return len(self._batches())
+        return self._count
 
     def __iter__(self) -> Iterator[list[int]]:
         return iter(self._batches())
 
     def _batches(self) -> list[list[int]]:
+        """Those of the epoch, as many as in the first: what is more is left out, what is missing comes again.
+
+        A trainer counts steps by the first epoch, and would resume at the wrong place.
+        """
         if self._made[0] != self.epoch:
-            self._made = (self.epoch, self._make())
+            made = self._make(self.epoch)
+            self._made = self.epoch, [*made, *made[: self._count - len(made)]][: self._count]
         return self._made[1]
 
-    def _make(self) -> list[list[int]]:
-        chance = random.Random(f"{self._settings.seed} {self.epoch}")
+    def _make(self, epoch: int) -> list[list[int]]:
+        chance = random.Random(f"{self._settings.seed} {epoch}")
         size = min(self._settings.examples, len(self._examples))
         if size == 0:
             return []
@@ -60,8 +77,9 @@ class LengthBatches(Sampler[list[int]]):
         waiting: list[int] = []
         for start in range(0, len(order), in_bucket):
             bucket = waiting + order[start : start + in_bucket]
-            bucket.sort(key=lambda position: -self._examples[position].tokens)
+            bucket.sort(key=lambda position: -self._costs[position])
             full, waiting = self._fill(bucket, size)
+            waiting = waiting[:in_bucket]  # more that share their answer would find no place
             batches += full
         if waiting and self._settings.tokens is not None and not self._distinct:
             batches.append(waiting)  # batches differ in number anyway, and these are the shortest
@@ -86,7 +104,7 @@ class LengthBatches(Sampler[list[int]]):
         room = self._settings.tokens
         for place, position in enumerate(bucket):
             example = self._examples[position]
-            if room is not None and batch and example.tokens > room:
+            if room is not None and batch and self._costs[position] > room:
                 return batch, passed + bucket[place:]
             if self._distinct:
                 answer = tuple(example.candidates[0])
@@ -96,7 +114,7 @@ class LengthBatches(Sampler[list[int]]):
                 answers.add(answer)
             batch.append(position)
             if room is not None:
-                room -= example.tokens
+                room -= self._costs[position]
             if len(batch) == size:
                 return batch, passed + bucket[place + 1 :]
         return [], bucket

@@ -13,6 +13,10 @@ from transformers.integrations.integration_utils import TensorBoardCallback
 
 from tercet.errors import InterruptedRunError
 from tercet.extras import require
+from tercet.files import writing
+from tercet.training.gather import any_process
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class MetricsFile(TrainerCallback):
@@ -26,35 +30,40 @@ class MetricsFile(TrainerCallback):
     ) -> None:
         """Forget what was logged after the checkpoint."""
         if state.is_world_process_zero:
-            self._path.write_text("".join(json.dumps(row) + "\n" for row in state.log_history))
+            with writing(self._path):
+                self._path.write_text("".join(json.dumps(row) + "\n" for row in state.log_history))
 
     def on_log(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
         """Write down the newest row."""
         if state.is_world_process_zero:
-            with self._path.open("a", encoding="utf-8") as file:
+            with writing(self._path), self._path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(state.log_history[-1]) + "\n")
 
 
 class StopOnInterrupt(TrainerCallback):
-    """Ctrl-C ends a training after the step it is in, with a checkpoint; a second one ends it at once."""
+    """Ctrl-C, or the signal by which clusters end jobs, stops a training after its step, with a checkpoint.
+
+    A second one ends it at once. Where several processes train, one that was asked stops all.
+    """
 
     def __init__(self, on_notice: Callable[[], None]) -> None:
         self._on_notice = on_notice
         self._asked = False
         self._stopped_at: int | None = None
-        self._before: Any = None
+        self._before: dict[int, Any] = {}
 
     def on_train_begin(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
     ) -> None:
         """Listen."""
         if threading.current_thread() is threading.main_thread():
-            self._before = signal.signal(signal.SIGINT, self._notice)
+            self._before = {number: signal.signal(number, self._notice) for number in SIGNALS}
 
     def on_step_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
     ) -> None:
         """Ask for a checkpoint."""
+        self._asked = any_process(self._asked, args.device)
         if self._asked:
             control.should_save = True
 
@@ -66,14 +75,9 @@ class StopOnInterrupt(TrainerCallback):
             control.should_training_stop = True
             self._stopped_at = state.global_step
 
-    def on_train_end(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
-    ) -> None:
-        """Listen no more."""
+    def finish(self) -> None:
+        """Listen no more, and raise if the training was stopped."""
         self._stop_listening()
-
-    def check(self) -> None:
-        """Raise if the training was stopped."""
         if self._stopped_at is not None:
             raise InterruptedRunError(
                 f"stopped at step {self._stopped_at}, which is written down: go on with --resume"
@@ -85,9 +89,9 @@ class StopOnInterrupt(TrainerCallback):
         self._on_notice()
 
     def _stop_listening(self) -> None:
-        if self._before is not None:
-            signal.signal(signal.SIGINT, self._before)
-            self._before = None
+        for number, before in self._before.items():
+            signal.signal(number, before)
+        self._before = {}
 
 
 class Progress(TrainerCallback):

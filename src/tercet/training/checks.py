@@ -33,17 +33,24 @@ def check_lessons(lessons: Sequence[Lesson], objective: ObjectiveConfig, scorer:
                 raise DataError(f"{lesson.where}: a triplet needs a negative")
 
 
-def check_variety(lessons: Sequence[Lesson], objective: ObjectiveConfig) -> None:
-    """Raise if every lesson says the same."""
+def check_variety(lessons: Sequence[Lesson], objective: ObjectiveConfig, *, name: str) -> None:
+    """Raise if every lesson of a set says the same."""
     values = {lesson.targets for lesson in lessons}
     if objective.kind in (*CLASSES, *SCORES) and len(values) == 1:
         ((value,),) = values
         what = "label" if objective.kind in CLASSES else "score"
-        raise DataError(f"every row has the {what} {value:g}: there is nothing to tell apart")
+        raise DataError(
+            f"every row of the {name} data has the {what} {value:g}: there is nothing to tell apart"
+        )
 
 
 def check_batches(lessons: Sequence[Lesson], objective: ObjectiveConfig, batching: BatchSettings) -> None:
     """Raise if an answer would have no other candidate beside it."""
+    if batching.negatives and objective.kind not in ("in_batch", "ranking"):
+        raise InputError(
+            f"{objective.kind} cannot use negatives that are drawn, which have no score or label: "
+            "set negatives to 0, or choose in_batch or ranking"
+        )
     alone = batching.negatives == 0 and min(len(lesson.candidates) for lesson in lessons) == 1
     if objective.kind == "in_batch" and batching.examples == 1 and alone:
         raise InputError(

@@ -9,6 +9,8 @@ from typing import Any
 
 import torch
 
+from tercet.training.gather import count_of_processes
+
 PACKAGES = ("tercet", "torch", "transformers", "accelerate", "tokenizers", "peft", "numpy")
 
 
@@ -22,7 +24,7 @@ def environment() -> dict[str, Any]:
         "processors": os.cpu_count(),
         "threads": torch.get_num_threads(),
         "gpus": gpus,
-        "processes": int(os.environ.get("WORLD_SIZE", "1")),
+        "processes": count_of_processes(),
         "packages": {name: found for name in PACKAGES if (found := _version(name))},
     }
 

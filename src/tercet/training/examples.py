@@ -4,7 +4,7 @@ import random
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from torch.utils.data import Dataset
 
@@ -32,13 +32,26 @@ class Example:
         return len(self.context) + sum(map(len, self.candidates))
 
 
+class Clock(Protocol):
+    """What knows the epoch; accelerate tells batches reliably, and data sets only sometimes."""
+
+    epoch: int
+
+
 class Examples(Dataset[Example]):
     """Examples as torch wants them, each with answers of others beside its own, drawn anew in every epoch."""
 
-    def __init__(self, examples: Sequence[Example], *, negatives: int = 0, seed: int = 0) -> None:
+    def __init__(
+        self,
+        examples: Sequence[Example],
+        *,
+        negatives: int = 0,
+        seed: int = 0,
+        clock: "Clock | None" = None,
+    ) -> None:
         self.examples = examples
         self.negatives = negatives
-        self.epoch = 0
+        self._clock = clock
         self._seed = seed
         answers = {tuple(example.candidates[0]): example.candidates[0] for example in examples}
         self._answers = list(answers.values())
@@ -48,10 +61,6 @@ class Examples(Dataset[Example]):
                 "ask for fewer"
             )
 
-    def set_epoch(self, epoch: int) -> None:
-        """Choose the negatives of an epoch."""
-        self.epoch = epoch
-
     def __len__(self) -> int:
         return len(self.examples)
 
@@ -59,7 +68,8 @@ class Examples(Dataset[Example]):
         example = self.examples[place]
         if not self.negatives:
             return example
-        chance = random.Random(f"{self._seed} {self.epoch} {place}")
+        epoch = 0 if self._clock is None else self._clock.epoch
+        chance = random.Random(f"{self._seed} {epoch} {place}")
         own = {tuple(ids) for ids in example.candidates}
         drawn = chance.sample(self._answers, self.negatives + 1)
         others = [ids for ids in drawn if tuple(ids) not in own][: self.negatives]

@@ -42,6 +42,11 @@ def is_first_process() -> bool:
     return int(os.environ.get("RANK", "0")) == 0
 
 
+def count_of_processes() -> int:
+    """How many train together."""
+    return int(os.environ.get("WORLD_SIZE", "1"))
+
+
 def local_device() -> str | None:
     """The GPU of this process, where several share a machine; None leaves the choice."""
     place = os.environ.get("LOCAL_RANK")
@@ -50,12 +55,32 @@ def local_device() -> str | None:
 
 def wait_for_all() -> None:
     """Go on when every process is here."""
-    if distributed.is_available() and distributed.is_initialized():
+    if _together():
         distributed.barrier()
+
+
+def any_process(flag: bool, device: torch.device) -> bool:
+    """Whether the flag is set in any of the processes."""
+    if not _together():
+        return flag
+    flags = torch.tensor([int(flag)], device=device)
+    distributed.all_reduce(flags, op=distributed.ReduceOp.MAX)
+    return bool(flags.item())
+
+
+def from_first(numbers: dict[str, float]) -> dict[str, float]:
+    """What the first process has measured, for all to decide by."""
+    if not _together():
+        return numbers
+    shared = [numbers]
+    distributed.broadcast_object_list(shared)
+    return shared[0]
 
 
 def several() -> bool:
     """Whether there are other processes to learn with; where nothing is learnt, all look at the same data."""
-    if not torch.is_grad_enabled():
-        return False
+    return torch.is_grad_enabled() and _together()
+
+
+def _together() -> bool:
     return distributed.is_available() and distributed.is_initialized() and distributed.get_world_size() > 1

@@ -22,10 +22,21 @@ class LessonSets:
     dev: Sequence[Lesson]
     test: Sequence[Lesson]
 
+    def named(self) -> dict[str, Sequence[Lesson]]:
+        """Those that are there, by their names."""
+        sets = {"train": self.train, "dev": self.dev, "test": self.test}
+        return {name: lessons for name, lessons in sets.items() if lessons}
 
-def read_sets(recipe: Recipe, root: Path | None) -> LessonSets:
-    """The data that a recipe names, less what training data shares with the others, if that is wanted."""
+
+def read_sets(recipe: Recipe, root: Path | None, *, sealed: Sequence[Lesson] = ()) -> LessonSets:
+    """The data that a recipe names, less what training data shares with the others, if that is wanted.
+
+    Args:
+        sealed: test data of a later recipe.
+    """
     train = all_lessons(recipe.train, root=root)
+    if sealed:
+        train = without_overlap(train, sealed, name="later test", drop=recipe.train.drop_overlap)
     test = all_lessons(recipe.test, root=root) if recipe.test else []
     if test:
         train = without_overlap(train, test, name="test", drop=recipe.train.drop_overlap)

@@ -14,6 +14,7 @@ from tercet.models.encoder import Encoder, check_tensors, read_transformer
 from tercet.models.pairs import PairIds, PairTokenizer
 from tercet.models.tokenizer import Tokenizer
 from tercet.training.examples import Example
+from tercet.training.learner import rows_of
 
 Task: TypeAlias = Literal["masked", "next"]
 TASKS: tuple[Task, Task] = ("masked", "next")
@@ -58,7 +59,8 @@ class MaskedLanguageModel(nn.Module):
             torch.manual_seed(seed)
             self.follows = nn.Linear(self.encoder.width, 1)
         self._head = HEADS[transformer.config.model_type](transformer)
-        self._special = torch.tensor(sorted(tokenizer.pretrained.all_special_ids))
+        known = tokenizer.pretrained
+        self._special = torch.tensor(sorted({*known.all_special_ids} - {known.unk_token_id}))
 
     def forward(self, task: Task, examples: Sequence[Example]) -> dict[str, Tensor]:
         """The loss of a batch."""
@@ -70,7 +72,7 @@ class MaskedLanguageModel(nn.Module):
 
     def rows(self, task: Task, examples: Sequence[Example]) -> str:
         """Where the examples of a batch come from."""
-        return "; ".join(example.where for example in examples[:8])
+        return rows_of(examples)
 
     def _loss(self, task: Task, examples: Sequence[Example]) -> Tensor:
         if task == "masked":
@@ -94,9 +96,11 @@ class MaskedLanguageModel(nn.Module):
             share=self.mask_share,
         )
         read = [part.tolist() for part in hidden.ids.split(lengths)]
-        states, mask = self.encoder(read, self._segments(pairs))
+        states, mask = self.encoder.forward(read, self._segments(pairs))
         labels = hidden.labels.to(states.device)
         wanted = labels != NOT_MASKED
+        if not bool(wanted.any()):
+            return (0 * states).sum()  # nothing but special tokens
         logits = self._head(states[mask][wanted])  # only where something is hidden: a seventh of the work
         return cross_entropy(logits.float(), labels[wanted])
 
@@ -115,11 +119,13 @@ def body_of(transformer: PreTrainedModel) -> PreTrainedModel:
 
 
 def mask_tokens(ids: Tensor, *, special: Tensor, mask_id: int, vocabulary: int, share: float) -> Masks:
-    """Hide a share of the tokens, at least one: 8 of 10 behind the mask, 1 behind another token, 1 behind
-    itself (Devlin et al., 2019); special tokens are not hidden."""
+    """Hide a share of the tokens that are not special, at least one if there is any.
+
+    Of ten, eight are behind the mask, one behind another token, one behind itself (Devlin et al., 2019).
+    """
     free = ~torch.isin(ids, special)
     chosen = free & (torch.rand(len(ids)) < share)
-    if not bool(chosen.any()):
+    if bool(free.any()) and not bool(chosen.any()):
         chosen[int(free.float().multinomial(1))] = True
     labels = ids.where(chosen, NOT_MASKED)
     chance = torch.rand(len(ids))

@@ -17,7 +17,7 @@ from tercet.errors import DataError, InputError
 from tercet.index.lexical import LexicalIndex
 from tercet.inputs import check_choice, check_count
 from tercet.models.dual import DualEncoder
-from tercet.records import Codes, Context, Counts, Floats, Lesson
+from tercet.records import Codes, Context, Counts, Floats, Lesson, as_text
 
 Miner: TypeAlias = Literal["bm25", "model"]
 MINERS: tuple[Miner, ...] = get_args(Miner)
@@ -62,7 +62,7 @@ class ByWords:
 
     def search(self, contexts: Sequence[Context], codes: Codes, k: int) -> list[list[int]]:
         """The candidates that share the weightiest words with each context."""
-        return [[place for place, _ in self._index.search(_joined(context), k)] for context in contexts]
+        return [[place for place, _ in self._index.search(as_text(context), k)] for context in contexts]
 
 
 class ByModel:
@@ -93,6 +93,11 @@ def mine(lessons: Sequence[Lesson], scorer: DualEncoder, config: MiningConfig) -
     """
     if not lessons:
         raise DataError("there are no lessons to mine negatives for")
+    for lesson in lessons:
+        if lesson.targets:
+            raise DataError(
+                f"{lesson.where}: negatives are mined for answers, and this row has a score or label"
+            )
     texts = list(dict.fromkeys(lesson.candidates[0] for lesson in lessons))
     place = {text: position for position, text in enumerate(texts)}
     known: dict[str, set[str]] = {}
@@ -124,7 +129,3 @@ def mine(lessons: Sequence[Lesson], scorer: DualEncoder, config: MiningConfig) -
 
 def _with_negatives(lesson: Lesson, negatives: Sequence[str]) -> Lesson:
     return replace(lesson, candidates=tuple(dict.fromkeys((*lesson.candidates, *negatives))))
-
-
-def _joined(context: Context) -> str:
-    return context if isinstance(context, str) else "\n".join(context)

@@ -67,6 +67,8 @@ class WarmPlateau(LambdaLR):
             self.best = loss
         else:
             self.factor *= PLATEAU_FACTOR
+            for group, rate in zip(self.optimizer.param_groups, self.base_lrs, strict=True):
+                group["lr"] = rate * self._share(self.last_epoch)
 
     def _share(self, step: int) -> float:
         return self.factor * min(1.0, (step + 1) / max(self.warmup, 1))
@@ -81,7 +83,7 @@ def rescale_last_layer(module: nn.Module, *, std: float) -> None:
     last = max((layer for layer, _ in matrices if layer is not None), default=None)
     with torch.no_grad():
         for layer, weight in matrices:
-            if last is not None and layer == last:
+            if last is not None and layer == last and float(weight.std()) > 0:
                 weight.mul_(std / weight.std())
 
 

@@ -6,27 +6,26 @@ and, with its head, as a masked LM.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from torch.utils.data import Dataset
 
+from tercet.data.overlap import without_overlap
 from tercet.data.readers import DataConfig, all_lessons
 from tercet.errors import InputError
-from tercet.files import new_folder, read_json, write_json
+from tercet.files import new_folder
 from tercet.inputs import check_count, check_flag, check_seed
 from tercet.models.encoder import Encoder, quietly
 from tercet.models.sources import find_folder
 from tercet.models.tokenizer import Tokenizer, fitting_tokenizer
-from tercet.records import Context, Lesson
+from tercet.records import Lesson, as_text
 from tercet.runtime.precision import pick_device
 from tercet.training.batches import LengthBatches
-from tercet.training.callbacks import MetricsFile, Progress, StopOnInterrupt
-from tercet.training.curves import draw_curves
-from tercet.training.environment import environment
 from tercet.training.examples import Example, packed
-from tercet.training.gather import is_first_process, local_device, wait_for_all
-from tercet.training.learner import Material
+from tercet.training.gather import local_device
+from tercet.training.learner import Material, look_batches
 from tercet.training.lesson_sets import hold_out
 from tercet.training.masked_lm import (
     TASKS,
@@ -36,11 +35,17 @@ from tercet.training.masked_lm import (
     new_masked_lm,
     read_masked_lm,
 )
-from tercet.training.recipe import change_setting, check_keys, read_toml, settings_of
-from tercet.training.run import METRICS, MODEL, RESULT, Teller, open_run
+from tercet.training.recipe import change_setting, check_keys, data_of, read_toml, settings_of, table_of
+from tercet.training.run_folder import RunFolder, Teller
 from tercet.training.settings import BatchSettings, TrainSettings
 from tercet.training.trainer import SteadyTrainer, run_trainer
 from tercet.training.vocabulary import make_tokenizer
+
+LOOKED_AT_ONCE = 256
+SPECIAL = 3
+"""Tokens around and between two texts."""
+
+SMALLEST_VOCABULARY = 100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +74,8 @@ class PretrainConfig:
     def __post_init__(self) -> None:
         for name in ("vocabulary", "width", "layers", "heads", "max_tokens"):
             check_count(name, getattr(self, name))
+        if self.vocabulary < SMALLEST_VOCABULARY:
+            raise InputError(f"vocabulary must be at least {SMALLEST_VOCABULARY}, got {self.vocabulary}")
         check_flag("lowercase", self.lowercase)
         check_seed(self.seed)
         if self.width % self.heads:
@@ -129,24 +136,24 @@ def read_pretrain_recipe(path: Path, changes: Sequence[str] = ()) -> PretrainRec
     for change in changes:
         change_setting(table, change)
     check_keys(table, ("about", "model", "data", "batches", "training"), str(path))
-    data = table.get("data", {})
+    data = table_of(table, "data", str(path))
     check_keys(data, ("train", "dev"), f"{path}, [data]")
     if "train" not in data:
         raise InputError(f"{path} names no text: add a table [data.train] with files = ...")
-    sets = {name: settings_of(DataConfig, data[name], f"{path}, [data.{name}]") for name in data}
+    sets = {name: data_of(data[name], f"{path}, [data.{name}]") for name in data}
     return PretrainRecipe(
         about=str(table.get("about", "")),
-        model=settings_of(PretrainConfig, table.get("model", {}), f"{path}, [model]"),
+        model=settings_of(PretrainConfig, table_of(table, "model", str(path)), f"{path}, [model]"),
         train=sets["train"],
         dev=sets.get("dev"),
-        batches=settings_of(BatchSettings, table.get("batches", {}), f"{path}, [batches]"),
-        training=settings_of(TrainSettings, table.get("training", {}), f"{path}, [training]"),
+        batches=settings_of(BatchSettings, table_of(table, "batches", str(path)), f"{path}, [batches]"),
+        training=settings_of(TrainSettings, table_of(table, "training", str(path)), f"{path}, [training]"),
     )
 
 
 def run_pretraining(
     recipe: PretrainRecipe,
-    folder: Path,
+    path: Path,
     *,
     root: Path | None = None,
     resume: bool = False,
@@ -156,32 +163,36 @@ def run_pretraining(
     """Pre-train what a recipe says; gives what ``result.json`` holds.
 
     Args:
-        folder: a new one, or with ``resume`` one that was begun.
+        path: a new folder, or with ``resume`` one that was begun.
         root: the folder that data sets lie under.
         resume: go on after the last checkpoint; without one, from the beginning.
     """
     teller = teller or Teller()
-    if is_first_process():
-        open_run(folder, asdict(recipe), resume=resume)
-    if (folder / MODEL).is_dir():
-        return read_json(folder / RESULT)
+    folder = RunFolder(path)
+    folder.open(asdict(recipe), resume=resume)
+    if folder.is_finished:
+        return folder.result()
     teller.say("reading data")
     train, dev = _lessons(recipe, root)
     model = make_model(recipe.model, train).to(pick_device(device or local_device()))
-    log = _train(recipe, model, train, dev, folder=folder, resume=resume, teller=teller)
-    looks = [row for row in log if "eval_loss" in row]
-    best = min(looks, key=lambda row: row["eval_loss"])
+    examples, looked_at = (_tokenised(model.tokenizer, lessons) for lessons in (train, dev))
+    cuts = {"train": _cut(examples, model.tokenizer), "dev": _cut(looked_at, model.tokenizer)}
+    folder.remember({"train": train, "dev": dev}, cuts)
+    teller.say(f"pre-training on {len(examples):,} pairs of texts")
+    trainer = SteadyTrainer(
+        model,
+        recipe.training,
+        _material(recipe.batches, examples, looked_at),
+        folder=folder.checkpoints,
+        callbacks=folder.callbacks(teller),
+    )
+    log = run_trainer(trainer, folder.checkpoints, resume=resume)
+    best = min((row for row in log if "eval_loss" in row), key=lambda row: row["eval_loss"])
     result = {
         "train": {"lessons": len(train), "steps": log[-1]["step"]},
-        "dev": {name.removeprefix("eval_"): best[name] for name in best if name.startswith("eval_")},
+        "dev": {"lessons": len(dev), "loss": best["eval_loss"]},
     }
-    if is_first_process():
-        draw_curves(folder / METRICS, folder / "curves.png")
-        write_json(folder / "environment.json", environment())
-        write_json(folder / RESULT, result)
-        save_model(model, folder / MODEL)
-    wait_for_all()
-    return result
+    return folder.finish(result, partial(save_model, model))
 
 
 def make_model(config: PretrainConfig, lessons: Sequence[Lesson]) -> MaskedLanguageModel:
@@ -217,47 +228,35 @@ def save_model(model: MaskedLanguageModel, path: Path) -> None:
         model.tokenizer.pretrained.save_pretrained(folder)
 
 
-def _train(
-    recipe: PretrainRecipe,
-    model: MaskedLanguageModel,
-    train: Sequence[Lesson],
-    dev: Sequence[Lesson],
-    *,
-    folder: Path,
-    resume: bool,
-    teller: Teller,
-) -> list[dict[str, float]]:
-    examples, looked_at = (_tokenised(model.tokenizer, lessons) for lessons in (train, dev))
-    teller.say(f"pre-training on {len(examples):,} pairs of texts")
-    dev_batches = list(LengthBatches(looked_at, recipe.batches, distinct_answers=False))
-    material = Material(
+def _material(batching: BatchSettings, examples: Sequence[Example], looked_at: Sequence[Example]) -> Material:
+    return Material(
         data=TaskExamples(examples),
-        batches=Alternating(LengthBatches(examples, recipe.batches, distinct_answers=False)),
+        batches=Alternating(LengthBatches(examples, batching, distinct_answers=False)),
         collate=_collated,
         dev=[
             {"task": task, "examples": [looked_at[place] for place in batch]}
             for task in TASKS
-            for batch in dev_batches
+            for batch in look_batches(looked_at, min(batching.examples, LOOKED_AT_ONCE))
         ],
     )
-    callbacks = [MetricsFile(folder / METRICS), Progress(teller.progress)]
-    if teller.stoppable:
-        callbacks.append(StopOnInterrupt(lambda: teller.say("stopping after this step, with a checkpoint")))
-    trainer = SteadyTrainer(
-        model, recipe.training, material, folder=folder / "checkpoints", callbacks=callbacks
-    )
-    return run_trainer(trainer, folder / "checkpoints", resume=resume)
 
 
 def _lessons(recipe: PretrainRecipe, root: Path | None) -> tuple[Sequence[Lesson], Sequence[Lesson]]:
     train = all_lessons(recipe.train, root=root)
     if recipe.dev is None:
         return hold_out(train, seed=recipe.training.seed)
-    return train, all_lessons(recipe.dev, root=root)
+    dev = all_lessons(recipe.dev, root=root)
+    return without_overlap(train, dev, name="dev", drop=recipe.train.drop_overlap), dev
+
+
+def _cut(examples: Sequence[Example], tokenizer: Tokenizer) -> dict[str, float]:
+    """The share of pairs that do not fit whole."""
+    cut = sum(1 for example in examples if example.tokens + SPECIAL > tokenizer.max_tokens)
+    return {"pairs": cut / len(examples)}
 
 
 def _tokenised(tokenizer: Tokenizer, lessons: Sequence[Lesson]) -> list[Example]:
-    left = tokenizer.bare_ids([_joined(lesson.context) for lesson in lessons])
+    left = tokenizer.bare_ids([as_text(lesson.context) for lesson in lessons])
     right = tokenizer.bare_ids([lesson.candidates[0] for lesson in lessons])
     room = tokenizer.max_tokens
     return [
@@ -276,7 +275,3 @@ def _texts(lessons: Sequence[Lesson]) -> Iterator[str]:
         turns = (lesson.context,) if isinstance(lesson.context, str) else lesson.context
         yield turns[-1]
         yield lesson.candidates[0]
-
-
-def _joined(context: Context) -> str:
-    return context if isinstance(context, str) else "\n".join(context)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 from tercet.config import AdapterConfig
 from tercet.data.readers import DataConfig
 from tercet.errors import InputError
-from tercet.inputs import with_tuples
+from tercet.inputs import check_types, with_tuples
 from tercet.models.start import Start, resolved
 from tercet.training.settings import BatchSettings, ObjectiveConfig, TrainSettings
 
@@ -40,6 +40,10 @@ class Recipe:
     after: "Recipe | None" = None
     """What is trained before; this one begins with its model, or if it names a kind, with its encoder."""
 
+    def __post_init__(self) -> None:
+        if self.adapter is not None and self.training.last_layer_std is not None:
+            raise InputError("last_layer_std changes weights that adapters leave as they are: choose one")
+
     def resolved(self) -> dict[str, Any]:
         """Every setting, as JSON can hold it."""
         table: dict[str, Any] = {"about": self.about, "teacher": self.teacher, "model": resolved(self.model)}
@@ -49,43 +53,57 @@ class Recipe:
         return table | {"after": None if self.after is None else self.after.resolved()}
 
 
-def read_recipe(path: Path, changes: Iterable[str] = ()) -> Recipe:
+def read_recipe(path: Path, changes: Iterable[str] = (), *, before: tuple[Path, ...] = ()) -> Recipe:
     """The recipe in a file.
 
     Args:
         changes: settings that differ from the file's, such as ``training.epochs=3``.
+        before: recipes that this one comes after, in a chain.
     """
     table = read_toml(path)
     for change in changes:
         change_setting(table, change)
+    chain = (*before, path.resolve())
     after = None
     if "after" in table:
-        after = read_recipe(path.parent / str(table["after"]))
+        if not isinstance(table["after"], str):
+            raise InputError(f"{path}: after must name a recipe; its settings are changed in its own file")
+        first = path.parent / table["after"]
+        if first.resolve() in chain:
+            raise InputError(f"{path} comes after {first}, which comes after it: break the circle")
+        after = read_recipe(first, before=chain)
     return make_recipe(table, name=str(path), after=after)
 
 
 def make_recipe(table: Mapping[str, Any], *, name: str, after: Recipe | None = None) -> Recipe:
     """The recipe that tables of settings say."""
     check_keys(table, PARTS, name)
-    data = _table(table, "data", name)
+    data = table_of(table, "data", name)
     check_keys(data, SETS, f"{name}, [data]")
     if "train" not in data:
         raise InputError(f"{name} names no training data: add a table [data.train] with files = ...")
-    sets = {each: settings_of(DataConfig, data[each], f"{name}, [data.{each}]") for each in data}
+    sets = {each: data_of(data[each], f"{name}, [data.{each}]") for each in data}
     adapter = table.get("adapter")
     return Recipe(
         about=str(table.get("about", "")),
         teacher=None if "teacher" not in table else str(table["teacher"]),
         after=after,
-        model=_start(_table(table, "model", name), f"{name}, [model]", trained=after is not None),
+        model=_start(table_of(table, "model", name), f"{name}, [model]", trained=after is not None),
         train=sets["train"],
         dev=sets.get("dev"),
         test=sets.get("test"),
-        objective=settings_of(ObjectiveConfig, _table(table, "objective", name), f"{name}, [objective]"),
-        batches=settings_of(BatchSettings, _table(table, "batches", name), f"{name}, [batches]"),
-        training=settings_of(TrainSettings, _table(table, "training", name), f"{name}, [training]"),
+        objective=settings_of(ObjectiveConfig, table_of(table, "objective", name), f"{name}, [objective]"),
+        batches=settings_of(BatchSettings, table_of(table, "batches", name), f"{name}, [batches]"),
+        training=settings_of(TrainSettings, table_of(table, "training", name), f"{name}, [training]"),
         adapter=None if adapter is None else settings_of(AdapterConfig, adapter, f"{name}, [adapter]"),
     )
+
+
+def data_of(table: Any, where: str) -> DataConfig:
+    """A data set; one file may stand alone, without a list."""
+    if isinstance(table, Mapping) and isinstance(table.get("files"), str):
+        table = {**table, "files": [table["files"]]}
+    return settings_of(DataConfig, table, where)
 
 
 def settings_of(kind: type[Settings], table: Any, where: str) -> Settings:
@@ -97,8 +115,10 @@ def settings_of(kind: type[Settings], table: Any, where: str) -> Settings:
     for each in known:
         if each.name not in table and each.default is MISSING and each.default_factory is MISSING:
             raise InputError(f"{where} lacks {each.name}")
+    given = with_tuples(table)
+    check_types(kind, given, where)
     try:
-        return kind(**with_tuples(table))
+        return kind(**given)
     except InputError as error:
         raise InputError(f"{where}: {error}") from None
     except TypeError as error:
@@ -108,7 +128,7 @@ def settings_of(kind: type[Settings], table: Any, where: str) -> Settings:
 def read_toml(path: Path) -> dict[str, Any]:
     """The tables of a TOML file."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise InputError(f"there is no recipe {path}") from None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -131,7 +151,8 @@ def _start(table: Mapping[str, Any], where: str, *, trained: bool) -> Start:
     return settings_of(Start, {**own, "settings": settings}, where)
 
 
-def _table(table: Mapping[str, Any], key: str, name: str) -> Mapping[str, Any]:
+def table_of(table: Mapping[str, Any], key: str, name: str) -> Mapping[str, Any]:
+    """A table of a recipe; an empty one where it is not there."""
     part = table.get(key, {})
     if not isinstance(part, Mapping):
         raise InputError(f"{name}: [{key}] must be a table, got {part!r}")

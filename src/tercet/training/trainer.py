@@ -1,5 +1,6 @@
 """Training, by ``transformers.Trainer``: ours are the batches, the schedules, the checks and the files."""
 
+import json
 import shutil
 from collections.abc import Callable, Sequence
 from math import ceil
@@ -11,13 +12,22 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn, optim
 from torch.utils.data import DataLoader
-from transformers import EarlyStoppingCallback, PrinterCallback, Trainer, TrainerCallback, TrainingArguments
+from transformers import (
+    EarlyStoppingCallback,
+    PrinterCallback,
+    Trainer,
+    TrainerCallback,
+    TrainerState,
+    TrainingArguments,
+)
 
 from tercet.errors import InputError, OutputError, TrainingError
+from tercet.files import writing
 from tercet.models.encoder import check_tensors, quietly
 from tercet.models.load import AnyScorer
 from tercet.training.callbacks import StopOnInterrupt, tensorboard
 from tercet.training.examples import Example
+from tercet.training.gather import from_first, is_first_process
 from tercet.training.learner import Learner, Material, material
 from tercet.training.objectives import CrossObjective, DualObjective
 from tercet.training.optimisers import WarmPlateau, freeze, make_optimiser, make_schedule, rescale_last_layer
@@ -27,6 +37,7 @@ Measure: TypeAlias = Callable[[], dict[str, float]]
 """What is measured at every look beside the loss, such as a ranking of the dev data."""
 
 LOSS = "eval_loss"
+STATE = "trainer_state.json"
 WEIGHTS = "model.safetensors"
 BATCHES_WATCHED = 16
 """On a GPU, whether losses are numbers is asked of so many at once: to ask is to wait for it."""
@@ -60,7 +71,7 @@ class SteadyTrainer(Trainer):
         used = [*callbacks]
         if settings.patience is not None:
             used.append(EarlyStoppingCallback(settings.patience))
-        if settings.tensorboard:
+        if settings.tensorboard and is_first_process():
             used.append(tensorboard(folder))
         super().__init__(
             model=learner,
@@ -103,11 +114,10 @@ class SteadyTrainer(Trainer):
         learner = self.learner.eval()
         with torch.no_grad(), self.compute_loss_context_manager():
             losses = torch.stack([learner(**batch)["loss"] for batch in self.material.dev])
-        found = {LOSS: float(losses.mean())}
+        rows = torch.tensor([len(batch["examples"]) for batch in self.material.dev], device=losses.device)
+        found = {LOSS: float((losses * rows).sum() / rows.sum())}
         found |= {f"eval_{name}": value for name, value in (self.measure() if self.measure else {}).items()}
-        if f"eval_{self.settings.best_by}" not in found:
-            measured = ", ".join(name.removeprefix("eval_") for name in found)
-            raise InputError(f"best_by is {self.settings.best_by!r}, but what is measured here is {measured}")
+        found = from_first(found)
         if isinstance(self.lr_scheduler, WarmPlateau):
             self.lr_scheduler.look(found[LOSS])
         self.log(dict(found))
@@ -187,7 +197,9 @@ def train(
     callbacks: Sequence[TrainerCallback] = (),
 ) -> list[dict[str, float]]:
     """Move the scorer's weights to the best look; gives what was logged. ``folder`` keeps the checkpoints."""
-    freeze(scorer, embeddings=settings.freeze_embeddings, layers=settings.freeze_layers)
+    frozen = freeze(scorer, embeddings=settings.freeze_embeddings, layers=settings.freeze_layers)
+    if settings.freeze_layers and not frozen:
+        raise InputError("freeze_layers found no layer to freeze in this architecture: set it to 0")
     if settings.last_layer_std is not None:
         rescale_last_layer(scorer, std=settings.last_layer_std)
     learner = Learner(scorer, objective)
@@ -202,25 +214,37 @@ def run_trainer(trainer: SteadyTrainer, folder: Path, *, resume: bool) -> list[d
     """Train to the end, from the last checkpoint if that is wanted; gives what was logged."""
     check_room(folder, trainer.learner, checkpoints=trainer.settings.checkpoints)
     last = last_checkpoint(folder) if resume else None
-    with quietly():
-        trainer.train(resume_from_checkpoint=None if last is None else str(last))
-    for callback in trainer.callback_handler.callbacks:
-        if isinstance(callback, StopOnInterrupt):
-            callback.check()
+    stops = [each for each in trainer.callback_handler.callbacks if isinstance(each, StopOnInterrupt)]
+    if last is not None and _had_enough(last, trainer.settings):
+        trainer.state = TrainerState.load_from_json(str(last / STATE))
+        trainer._load_best_model()
+        return list(trainer.state.log_history)
+    try:
+        with quietly():
+            trainer.train(resume_from_checkpoint=None if last is None else str(last))
+    finally:
+        for stop in stops:
+            stop.finish()
     return list(trainer.state.log_history)
 
 
 def last_checkpoint(folder: Path) -> Path | None:
     """The newest checkpoint that was written to its end."""
-    whole = [path.parent for path in folder.glob("checkpoint-*/trainer_state.json")]
-    return max(whole, key=lambda path: int(path.name.rsplit("-", maxsplit=1)[-1]), default=None)
+    found = sorted(folder.glob("checkpoint-*"), key=lambda path: -int(path.name.rsplit("-", maxsplit=1)[-1]))
+    return next((path for path in found if _is_whole(path / STATE)), None)
 
 
 def check_room(folder: Path, learner: nn.Module, *, checkpoints: int) -> None:
-    """Raise if the disk has no room for the checkpoints, each with weights and an optimiser's two moments."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """Raise if the disk has no room for the checkpoints, each with weights and an optimiser's two moments.
+
+    Beside the newest ones there are the best and the one that is being written.
+    """
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
     moved = sum(weight.nbytes for weight in learner.parameters() if weight.requires_grad)
-    needed, free = 3 * moved * (checkpoints + 1), shutil.disk_usage(folder).free
+    there = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+    needed = 3 * moved * (max(checkpoints, 2) + 1) - there
+    free = shutil.disk_usage(folder).free
     if free < needed:
         raise OutputError(
             f"{checkpoints} checkpoints and the one being written need {needed / 1e6:,.0f} MB in {folder}, "
@@ -228,10 +252,25 @@ def check_room(folder: Path, learner: nn.Module, *, checkpoints: int) -> None:
         )
 
 
+def _is_whole(state: Path) -> bool:
+    try:
+        return isinstance(json.loads(state.read_text(encoding="utf-8")), dict)
+    except (OSError, ValueError):
+        return False
+
+
+def _had_enough(checkpoint: Path, settings: TrainSettings) -> bool:
+    """Whether the training had been stopped for want of improvement; transformers would go on with it."""
+    state = json.loads((checkpoint / STATE).read_text(encoding="utf-8"))
+    kept = state.get("stateful_callbacks", {}).get("EarlyStoppingCallback", {}).get("attributes", {})
+    counted = kept.get("early_stopping_patience_counter", 0)
+    return settings.patience is not None and counted >= settings.patience
+
+
 def _arguments(settings: TrainSettings, folder: Path, *, steps: int, on_cpu: bool) -> TrainingArguments:
     """The settings in transformers' words; a look and a checkpoint come together."""
     every = max(1, ceil(steps / settings.looks_per_epoch))
-    return TrainingArguments(
+    arguments = TrainingArguments(
         output_dir=str(folder),
         num_train_epochs=settings.epochs,
         gradient_accumulation_steps=settings.accumulation,
@@ -254,6 +293,9 @@ def _arguments(settings: TrainSettings, folder: Path, *, steps: int, on_cpu: boo
         report_to=[],
         disable_tqdm=True,
     )
+    if arguments.n_gpu > 1:
+        arguments._n_gpu = 1  # several GPUs are for several processes
+    return arguments
 
 
 def _is_on_cpu(module: nn.Module) -> bool:
