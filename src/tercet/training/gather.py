@@ -2,10 +2,11 @@
 
 import os
 from itertools import accumulate
+from typing import Any
 
 import torch
 from torch import Tensor, distributed
-from torch.distributed.nn.functional import all_gather
+from torch.autograd import Function
 
 
 def gathered(tensor: Tensor) -> Tensor:
@@ -19,8 +20,26 @@ def gathered(tensor: Tensor) -> Tensor:
         return tensor
     counts = _counts(len(tensor), tensor.device)
     missing = tensor.new_zeros(max(counts) - len(tensor), *tensor.shape[1:])
-    rows = all_gather(torch.cat([tensor, missing]).contiguous())
+    rows = _AllGather.apply(torch.cat([tensor, missing]).contiguous())
     return torch.cat([part[:count] for part, count in zip(rows, counts, strict=True)])
+
+
+class _AllGather(Function):
+    """The tensors of all processes; what each of them finds out about mine is added up on the way back."""
+
+    @staticmethod
+    def forward(ctx: Any, tensor: Tensor) -> tuple[Tensor, ...]:
+        """One tensor from each process."""
+        parts = [torch.empty_like(tensor) for _ in range(distributed.get_world_size())]
+        distributed.all_gather(parts, tensor)
+        return tuple(parts)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Tensor:
+        """The sum over the processes of the gradients of mine."""
+        together = torch.stack(gradients)
+        distributed.all_reduce(together)
+        return together[distributed.get_rank()]
 
 
 def place_of_mine(count: int, device: torch.device) -> int:
