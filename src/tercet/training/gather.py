@@ -1,6 +1,7 @@
 """Tensors of all processes, so that the answers of the others are negatives too."""
 
 import os
+from collections.abc import Callable
 from itertools import accumulate
 from typing import Any
 
@@ -20,7 +21,7 @@ def gathered(tensor: Tensor) -> Tensor:
         return tensor
     counts = _counts(len(tensor), tensor.device)
     missing = tensor.new_zeros(max(counts) - len(tensor), *tensor.shape[1:])
-    rows = _AllGather.apply(torch.cat([tensor, missing]).contiguous())
+    rows = _all_gather(torch.cat([tensor, missing]).contiguous())
     return torch.cat([part[:count] for part, count in zip(rows, counts, strict=True)])
 
 
@@ -40,6 +41,9 @@ class _AllGather(Function):
         together = torch.stack(gradients)
         distributed.all_reduce(together)
         return together[distributed.get_rank()]
+
+
+_all_gather: Callable[[Tensor], tuple[Tensor, ...]] = _AllGather.apply
 
 
 def place_of_mine(count: int, device: torch.device) -> int:
