@@ -17,7 +17,7 @@ from tercet.training.objectives import make_objective
 from tercet.training.settings import ObjectiveConfig
 from tercet.training.vocabulary import make_tokenizer
 
-COUNT = 16
+COUNT = 10
 QUESTIONS = questions("en")[:COUNT]
 PAIRS = pairs("en")[:COUNT]
 
@@ -97,7 +97,7 @@ def test_the_sample_data_is_learnt_by_heart(name: str, kind: Any, backbone: Path
     examples = tokenise(scorer, LESSONS[kind])
     optimiser = torch.optim.AdamW([*scorer.parameters(), *objective.parameters()], lr=3e-3)
     lowest = first = objective(scorer, examples).item()
-    for _ in range(120):
+    for _ in range(80):
         optimiser.zero_grad()
         loss = objective(scorer, examples)
         loss.backward()
