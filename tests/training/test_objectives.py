@@ -4,12 +4,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from tests.conftest import SENTENCES
 
 import tercet
 from tercet.records import Lesson
+from tercet.training import losses
 from tercet.training.examples import Example, tokenise
 from tercet.training.objectives import make_objective
 from tercet.training.settings import ObjectiveConfig
@@ -97,6 +99,27 @@ def test_gradient_caching_changes_no_gradient(scorer_name: str, kind: str, tiny_
     largest = max(gradient.abs().max() for gradient in gradients[0])
     for plain, cached in zip(*gradients, strict=True):
         torch.testing.assert_close(cached, plain, rtol=1e-4, atol=1e-6 * float(largest))
+
+
+@pytest.mark.parametrize("kind", ["in_batch", "margin_mse"])
+def test_a_symmetric_model_is_trained_on_what_it_scores(kind: str, tiny_folder: FolderOf) -> None:
+    config = tercet.PolyConfig(codes=3, symmetric=True, towers=1, logit_scale=0.1)
+    scorer = tercet.PolyEncoder.from_backbone(tiny_folder("bert"), config=config, device="cpu")
+    lessons = LESSONS[kind]
+    objective = make_objective(config_of(kind), scorer)
+    with torch.no_grad():
+        found = float(objective(scorer, tokenise(scorer, lessons)))
+    contexts = [lesson.context for lesson in lessons]
+    if kind == "in_batch":
+        candidates = [lesson.candidates[place] for place in (0, 1) for lesson in lessons]
+        scores = torch.from_numpy(scorer.score_many(contexts, candidates))
+        expected = losses.ranking(scores, torch.arange(len(lessons)))
+    else:
+        rows = [scorer.score(lesson.context, lesson.candidates) for lesson in lessons]
+        expected = losses.margin_mse(
+            torch.tensor(np.stack(rows)), torch.tensor([lesson.targets for lesson in lessons])
+        )
+    assert found == pytest.approx(float(expected), rel=1e-4)
 
 
 def test_gradient_caching_repeats_the_dropout(tiny_folder: FolderOf) -> None:

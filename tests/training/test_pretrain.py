@@ -10,8 +10,11 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 import tercet
 from tercet.errors import DataError, InputError
+from tercet.training.batches import LengthBatches
+from tercet.training.examples import Example
 from tercet.training.masked_lm import NOT_MASKED, half_swapped, mask_tokens
-from tercet.training.pretrain import read_pretrain_recipe, run_pretraining
+from tercet.training.pretrain import Alternating, read_pretrain_recipe, run_pretraining
+from tercet.training.settings import BatchSettings
 from tercet.training.vocabulary import make_tokenizer
 
 FolderOf = Callable[[str], Path]
@@ -113,6 +116,17 @@ def test_existing_weights_go_on(architecture: str, tiny_folder: FolderOf, tmp_pa
 def test_an_architecture_without_a_known_head_is_refused(tiny_folder: FolderOf, tmp_path: Path) -> None:
     with pytest.raises(tercet.ModelError, match=r"pre-training knows bert, .*, not mpnet"):
         pretrained(tmp_path / "run", f"model.source={tiny_folder('mpnet')}", "model.max_tokens=32")
+
+
+def test_the_tasks_alternate_and_change_places_in_the_next_epoch() -> None:
+    examples = [Example([1] * 5, ([2],), ()) for _ in range(12)]
+    inner = LengthBatches(examples, BatchSettings(examples=2), distinct_answers=False)
+    batches = Alternating(inner)
+    first = [batch[0][0] for batch in batches]
+    assert first == ["masked", "next"] * 3
+    inner.set_epoch(1)
+    assert [batch[0][0] for batch in batches] == ["next", "masked"] * 3
+    assert all(len({task for task, _ in batch}) == 1 for batch in batches)
 
 
 def test_the_same_seed_gives_the_same_model(tmp_path: Path) -> None:

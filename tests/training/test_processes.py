@@ -60,7 +60,11 @@ def gradients(folder: Path, lessons: list[Lesson]) -> dict[str, torch.Tensor]:
 
 def run_two(script: str, *words: str) -> None:
     launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
+    environment = os.environ | {
+        "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}",
+        "OMP_NUM_THREADS": "1",
+        "CUDA_VISIBLE_DEVICES": "",
+    }
     file = Path(words[-1]).with_suffix(".py")
     file.write_text(script)
     done = subprocess.run(

@@ -13,11 +13,14 @@ from typing import Any
 
 import pytest
 import torch
+from tests.conftest import SENTENCES
 
 import tercet
 from tercet.errors import DataError, InputError, OutputError
+from tercet.records import Lesson
 from tercet.training.recipe import make_recipe, read_recipe
 from tercet.training.run import run_recipe, with_seed
+from tercet.training.teacher import with_scores
 from tercet.training.trainer import last_checkpoint
 
 FolderOf = Callable[[str], Path]
@@ -161,6 +164,15 @@ def test_a_teacher_gives_the_targets(tiny_folder: FolderOf, tmp_path: Path) -> N
     )
     result = run(table, tmp_path / "run")
     assert result["dev"]["lessons"] == 1
+
+
+def test_a_teachers_scores_stay_between_the_limits(tiny: tercet.BiEncoder) -> None:
+    lessons = [Lesson(SENTENCES[0], tuple(SENTENCES)), Lesson(SENTENCES[1], (SENTENCES[1],))]
+    found = with_scores(tiny, lessons, 0.2, 0.7)
+    assert [len(lesson.targets) for lesson in found] == [len(SENTENCES), 1]
+    wanted = tiny.score(SENTENCES[0], SENTENCES).clip(0.2, 0.7)
+    assert found[0].targets == pytest.approx(wanted, abs=1e-6)
+    assert found[1].targets == pytest.approx((0.7,))
 
 
 def test_runs_with_another_seed_differ(tiny_folder: FolderOf, tmp_path: Path) -> None:
@@ -336,7 +348,8 @@ def test_a_run_that_had_enough_does_not_go_on(tiny_folder: FolderOf, tmp_path: P
     first = run(table, tmp_path / "run")
     assert first["train"]["step"] < 60
     (tmp_path / "run" / "model").rename(tmp_path / "model")
-    run(table, tmp_path / "run", resume=True)
+    again = run(table, tmp_path / "run", resume=True)
+    assert again["train"]["step"] == first["train"]["step"]
     assert_same_model(tmp_path / "model", tmp_path / "run" / "model")
 
 

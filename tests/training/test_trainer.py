@@ -19,7 +19,13 @@ import tercet
 from tercet.records import Lesson
 from tercet.training.examples import tokenise
 from tercet.training.objectives import make_objective
-from tercet.training.optimisers import WarmPlateau, freeze, make_optimiser, make_schedule
+from tercet.training.optimisers import (
+    WarmPlateau,
+    freeze,
+    make_optimiser,
+    make_schedule,
+    rescale_last_layer,
+)
 from tercet.training.settings import BatchSettings, ObjectiveConfig, TrainSettings
 from tercet.training.trainer import last_checkpoint, train
 
@@ -244,6 +250,31 @@ def test_what_is_frozen_stays(tiny_folder: FolderOf, tmp_path: Path) -> None:
     for name, weight in before.items():
         stays = "word_embeddings" in name or ".layer.0." in name or "pooler" in name
         assert torch.equal(weight, after[name]) == stays, name
+
+
+def test_the_last_layer_is_rescaled_and_no_other(tiny: tercet.BiEncoder) -> None:
+    before = {name: weight.detach().clone() for name, weight in tiny.named_parameters()}
+    rescale_last_layer(tiny, std=0.04)
+    for name, weight in tiny.named_parameters():
+        if ".layer.1." in name and weight.dim() > 1:
+            assert float(weight.std()) == pytest.approx(0.04, rel=1e-4)
+            ratio = weight / before[name]
+            torch.testing.assert_close(
+                ratio, torch.full_like(ratio, float(ratio.median())), rtol=1e-4, atol=0
+            )
+        else:
+            assert torch.equal(weight, before[name]), name
+
+
+def test_the_dev_loss_is_the_mean_over_rows(tiny_folder: FolderOf, tmp_path: Path) -> None:
+    scorer = tercet.BiEncoder.from_backbone(tiny_folder("bert"), device="cpu")
+    objective = make_objective(ObjectiveConfig(kind="cosine"), scorer)
+    examples = tokenise(scorer, [replace(each, targets=(float(n % 2),)) for n, each in enumerate(LESSONS)])
+    settings = replace(SETTINGS, epochs=1, learning_rate=0.0, weight_decay=0.0)
+    log = train(scorer, objective, settings, BATCHES, train=examples, dev=examples[:10], folder=tmp_path)
+    with torch.no_grad():
+        expected = float(objective(scorer, examples[:10]))  # at once; in batches it is 4, 4 and 2
+    assert next(row["eval_loss"] for row in log if "eval_loss" in row) == pytest.approx(expected, rel=1e-5)
 
 
 def test_frozen_weights_are_counted(tiny: tercet.BiEncoder) -> None:

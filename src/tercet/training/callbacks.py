@@ -62,17 +62,10 @@ class StopOnInterrupt(TrainerCallback):
     def on_step_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
     ) -> None:
-        """Ask for a checkpoint."""
+        """Ask for a checkpoint and an end."""
         self._asked = any_process(self._asked, args.device)
         if self._asked:
-            control.should_save = True
-
-    def on_save(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
-    ) -> None:
-        """Stop now and not before: the checkpoint would remember that it was told to stop."""
-        if self._asked:
-            control.should_training_stop = True
+            control.should_save = control.should_training_stop = True
             self._stopped_at = state.global_step
 
     def finish(self) -> None:
