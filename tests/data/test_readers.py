@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tercet.data.overlap import duplicates, overlap, without_overlap
+from tercet.data.overlap import overlap, without_overlap
 from tercet.data.readers import DataConfig, all_lessons, read_lessons
 from tercet.data.sources import data_root, open_source
 from tercet.data.summary import summarise
@@ -173,10 +173,6 @@ def test_training_rows_in_the_test_set_are_refused_or_dropped() -> None:
     assert without_overlap(train, train[:1], name="test", drop=True) == train[1:]
     with pytest.raises(DataError, match="all 2 training rows are in the test data"):
         without_overlap(train, train, name="test", drop=True)
-
-
-def test_duplicates_are_counted_once_each() -> None:
-    assert duplicates([Lesson("a", ("b",)), Lesson("A", ("b ",)), Lesson("b", ("a",))]) == 1
 
 
 def test_a_summary_worked_out_by_hand() -> None:

@@ -3,13 +3,17 @@
 import random
 from collections import Counter
 
+import pytest
 from accelerate.data_loader import BatchSamplerShard, DataLoaderShard
 from hypothesis import given
 from hypothesis import strategies as st
 
+import tercet
 from tercet.training.batches import LengthBatches
 from tercet.training.examples import Example, Examples
-from tercet.training.settings import BatchSettings
+from tercet.training.learner import Learner, material
+from tercet.training.objectives import make_objective
+from tercet.training.settings import BatchSettings, ObjectiveConfig
 
 
 def made(answers: list[int]) -> list[Example]:
@@ -146,3 +150,10 @@ def test_the_epoch_reaches_the_batches_of_several_processes() -> None:
     loader.set_epoch(1)
     assert sampler.epoch == 1
     assert before != list(shard)
+
+
+def test_rows_that_find_no_batch_are_said(tiny: tercet.BiEncoder) -> None:
+    objective = make_objective(ObjectiveConfig(kind="in_batch"), tiny)
+    rows = made([0] * 50 + [*range(1, 11)])
+    with pytest.warns(UserWarning, match="40 of 60 examples share their answer with so many others"):
+        material(Learner(tiny, objective), BatchSettings(examples=2), train=rows, dev=rows[-4:])

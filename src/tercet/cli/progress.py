@@ -1,6 +1,5 @@
 """How a long training looks on a terminal."""
 
-import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
@@ -36,9 +35,10 @@ def step_progress() -> "Iterator[Teller]":
         TimeRemainingColumn,
     )
 
+    from tercet.training.gather import is_first_process
     from tercet.training.run_folder import Teller
 
-    if int(os.environ.get("RANK", "0")) > 0:  # of several processes, one speaks
+    if not is_first_process():  # of several processes, one speaks
         yield Teller(stoppable=True)
         return
     console = Console(stderr=True, highlight=False)

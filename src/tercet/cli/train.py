@@ -1,6 +1,5 @@
 """``tercet train``: from a recipe to a model."""
 
-import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -49,6 +48,7 @@ def train(
     Example: tercet train recipes/bi-sample.toml --set training.epochs=2
     """
     from tercet.data.sources import data_root
+    from tercet.training.gather import is_first_process
     from tercet.training.recipe import read_recipe
     from tercet.training.run import run_recipe, with_seed
 
@@ -58,7 +58,7 @@ def train(
     folder = run_folder(out, recipe)
     with step_progress() as teller:
         result = run_recipe(read, folder, root=data_root(data), resume=resume, device=device, teller=teller)
-    if int(os.environ.get("RANK", "0")) == 0:
+    if is_first_process():
         typer.echo(f"{folder}: {_summary(result)}")
 
 

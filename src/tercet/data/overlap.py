@@ -1,6 +1,6 @@
 """What two data sets have in common: a model must not be measured on what it has learnt."""
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 
 from tercet.errors import DataError
 from tercet.records import Context, Lesson, as_text
@@ -15,17 +15,6 @@ def overlap(train: Iterable[Lesson], other: Iterable[Lesson]) -> list[int]:
     """Positions in ``train`` of the lessons that ``other`` holds too, whichever of two texts comes first."""
     held = {key for lesson in other for key in keys_both_ways(lesson)}
     return [position for position, lesson in enumerate(train) if key_of(lesson) in held]
-
-
-def duplicates(lessons: Iterable[Lesson], key: Callable[[Lesson], Hashable] = key_of) -> int:
-    """How many lessons came before."""
-    seen: set[Hashable] = set()
-    count = 0
-    for lesson in lessons:
-        found = key(lesson)
-        count += found in seen
-        seen.add(found)
-    return count
 
 
 def without_overlap(

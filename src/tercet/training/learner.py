@@ -1,5 +1,6 @@
 """What a trainer moves: a module that turns a batch into a loss."""
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -78,6 +79,12 @@ def material(
     looked_at = Examples(dev, negatives=drawn, seed=batching.seed)
     made = [[looked_at[place] for place in batch] for batch in look_batches(dev, batching.examples)]
     if needs_others:
+        if batches.left_out >= batching.examples:
+            warnings.warn(
+                f"{batches.left_out} of {len(train)} examples share their answer with so many others that "
+                "they find no batch in an epoch",
+                stacklevel=2,
+            )
         _check_company([[train[place] for place in batch] for batch in batches], drawn=batching.negatives)
         _check_company(made, drawn=drawn, what="the dev data is too small: one row has no other beside it")
     return Material(
