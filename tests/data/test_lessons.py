@@ -38,12 +38,13 @@ def test_pairs_with_labels(tmp_path: Path) -> None:
 
 
 def test_answers_with_and_without_negatives(tmp_path: Path) -> None:
-    content = {"context": ["a", "b"], "response": "c", "wrong": ["d", "e"], "one": "f"}
+    content = {"context": ["a", "b"], "response": "c", "wrong": ["d", "e"], "one": "f", "none": []}
     assert list(answer_lessons(rows(tmp_path, content))) == [Lesson(("a", "b"), ("c",))]
     assert list(answer_lessons(rows(tmp_path, content), negatives="wrong")) == [
         Lesson(("a", "b"), ("c", "d", "e"))
     ]
     assert list(answer_lessons(rows(tmp_path, content), negatives="one")) == [Lesson(("a", "b"), ("c", "f"))]
+    assert list(answer_lessons(rows(tmp_path, content), negatives="none")) == [Lesson(("a", "b"), ("c",))]
 
 
 def test_choices_put_the_right_candidate_first(tmp_path: Path) -> None:

@@ -38,9 +38,9 @@ def pair_lessons(
 def answer_lessons(
     rows: Iterable[Row], *, context: str = "context", answer: str = "response", negatives: str | None = None
 ) -> Iterator[Lesson]:
-    """A context with its answer, and in the column ``negatives`` a wrong candidate or a list of them."""
+    """A context with its answer, and in the column ``negatives`` a wrong candidate or a list, perhaps empty."""
     for row in rows:
-        wrong = () if negatives is None else _texts(row, negatives)
+        wrong = () if negatives is None or filled(row, negatives) == [] else _texts(row, negatives)
         yield Lesson(
             context=check_column(row, context, check_context),
             candidates=(check_column(row, answer, check_text), *wrong),
