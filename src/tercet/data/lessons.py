@@ -38,7 +38,7 @@ def pair_lessons(
 def answer_lessons(
     rows: Iterable[Row], *, context: str = "context", answer: str = "response", negatives: str | None = None
 ) -> Iterator[Lesson]:
-    """A context with its answer, and in the column ``negatives`` a wrong candidate or a list, perhaps empty."""
+    """A context with its answer, and in ``negatives`` a wrong candidate or a list of them, perhaps empty."""
     for row in rows:
         wrong = () if negatives is None or filled(row, negatives) == [] else _texts(row, negatives)
         yield Lesson(
