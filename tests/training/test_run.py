@@ -18,9 +18,11 @@ from tests.conftest import SENTENCES
 import tercet
 from tercet.errors import DataError, InputError, OutputError
 from tercet.records import Lesson
+from tercet.training.lesson_sets import LessonSets
 from tercet.training.recipe import make_recipe, read_recipe
 from tercet.training.run import run_recipe, with_seed
-from tercet.training.teacher import with_scores
+from tercet.training.settings import ObjectiveConfig
+from tercet.training.teacher import taught, with_scores
 from tercet.training.trainer import last_checkpoint
 
 FolderOf = Callable[[str], Path]
@@ -166,9 +168,25 @@ def test_a_teacher_gives_the_targets(tiny_folder: FolderOf, tmp_path: Path) -> N
     assert result["dev"]["lessons"] == 1
 
 
+def test_a_teacher_scores_each_candidate_of_a_row_for_itself(tiny_folder: FolderOf) -> None:
+    train = [Lesson("a cat", ("a dog ran", "old house")), Lesson("a river", ("the sea",))]
+    sets = LessonSets(train, dev=[Lesson("a tree", ("bread", "water"))], test=[])
+    found = taught(sets, str(tiny_folder("bert")), ObjectiveConfig(kind="cosine", lowest=-1), device="cpu")
+    pairs = [(lesson.context, *lesson.candidates) for lesson in found.train]
+    assert pairs == [("a cat", "a dog ran"), ("a cat", "old house"), ("a river", "the sea")]
+    assert [len(lesson.targets) for lesson in (*found.train, *found.dev)] == [1] * 5
+
+
+def test_a_run_that_failed_before_training_can_be_begun_again(tiny_folder: FolderOf, tmp_path: Path) -> None:
+    table = tables(tiny_folder("bert"), training={"epochs": 1, "best_by": "luck"})
+    with pytest.raises(InputError, match="best_by is 'luck'"):
+        run(table, tmp_path / "run")
+    run(tables(tiny_folder("bert"), training={"epochs": 1}), tmp_path / "run")
+
+
 def test_a_teachers_scores_stay_between_the_limits(tiny: tercet.BiEncoder) -> None:
     lessons = [Lesson(SENTENCES[0], tuple(SENTENCES)), Lesson(SENTENCES[1], (SENTENCES[1],))]
-    found = with_scores(tiny, lessons, 0.2, 0.7)
+    found = with_scores(tiny, lessons, lowest=0.2, highest=0.7)
     assert [len(lesson.targets) for lesson in found] == [len(SENTENCES), 1]
     wanted = tiny.score(SENTENCES[0], SENTENCES).clip(0.2, 0.7)
     assert found[0].targets == pytest.approx(wanted, abs=1e-6)

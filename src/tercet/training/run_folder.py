@@ -6,6 +6,7 @@ machine), ``metrics.jsonl`` (every number that was logged), ``curves.png``, ``ch
 """
 
 import json
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -107,15 +108,24 @@ class RunFolder:
         if self.path.exists() and not self.path.is_dir():
             raise OutputError(f"{self.path} is a file: a run is a folder")
         if self.path.exists() and not resume:
-            raise OutputError(
-                f"{self.path} exists: choose another folder, or go on with it (resume=True, --resume)"
-            )
+            if not self._only_described():
+                raise OutputError(
+                    f"{self.path} exists: choose another folder, or go on with it (resume=True, --resume)"
+                )
+            shutil.rmtree(self.path)
         if self.path.exists() and any(self.path.iterdir()) and not self._config.is_file():
             raise OutputError(f"{self.path} is no run that could go on: choose another folder")
         if not self.path.parent.is_dir():
             raise OutputError(f"{self.path.parent} is not a folder: make it first, or choose another path")
         with writing(self.path):
             self.path.mkdir(exist_ok=True)
+
+    def _only_described(self) -> bool:
+        """Whether a run came no further than to say what it would do."""
+        return {file.name for file in self.path.iterdir()} in (
+            {self._config.name},
+            {self._config.name, self._data.name},
+        )
 
     def _keep(self, file: Path, content: Mapping[str, Any], what: str) -> None:
         """Write down what a run begins with, or compare it with what it began with."""
