@@ -177,6 +177,23 @@ def test_a_teacher_scores_each_candidate_of_a_row_for_itself(tiny_folder: Folder
     assert [len(lesson.targets) for lesson in (*found.train, *found.dev)] == [1] * 5
 
 
+def test_a_teacher_scores_answers_of_others_too(tiny_folder: FolderOf) -> None:
+    texts = ["the cat", "a dog ran", "old house", "bread", "water"]
+    train = [Lesson("a river", (text,)) for text in texts]
+    objective = ObjectiveConfig(kind="margin_mse")
+    sets = LessonSets(train, dev=train, test=[])
+    found = taught(sets, str(tiny_folder("bert")), objective, negatives=3, device="cpu")
+    for lesson, before in zip(found.train, train, strict=True):
+        assert lesson.candidates[0] == before.candidates[0]
+        assert len(set(lesson.candidates)) == len(lesson.targets) == 4
+    choices = LessonSets(train, dev=[Lesson("a river", ("water", "bread"))], test=[])
+    looked_at = taught(choices, str(tiny_folder("bert")), objective, negatives=3, device="cpu").dev
+    assert [lesson.candidates for lesson in looked_at] == [("water", "bread")]
+    assert taught(sets, str(tiny_folder("bert")), objective, negatives=3, device="cpu") == found
+    with pytest.raises(InputError, match="5 negatives cannot be drawn from 5 different answers"):
+        taught(sets, str(tiny_folder("bert")), objective, negatives=5, device="cpu")
+
+
 def test_a_run_that_failed_before_training_can_be_begun_again(tiny_folder: FolderOf, tmp_path: Path) -> None:
     table = tables(tiny_folder("bert"), training={"epochs": 1, "best_by": "luck"})
     with pytest.raises(InputError, match="best_by is 'luck'"):

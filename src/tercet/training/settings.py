@@ -83,7 +83,8 @@ class BatchSettings:
     """Encode so many tokens at a time and again on the way back (gradient caching): a large batch then needs
     the memory of a small one, and a third more time."""
     negatives: int = 0
-    """Answers of other examples, drawn anew in every epoch, to put beside an example's own candidates."""
+    """Answers of other examples to put beside an example's own candidates, drawn anew in every epoch; with a
+    teacher, who has to score them, drawn once."""
     seed: int = 0
 
     def __post_init__(self) -> None:
