@@ -33,5 +33,17 @@ class InterruptedRunError(TercetError):
     """A training that was asked to stop, and left a checkpoint to go on from."""
 
 
+class BrokenIndexError(TercetError):
+    """Files of an index that are missing, cut short or changed; ``tercet index repair`` saves the rest."""
+
+
+class StaleIndexError(TercetError):
+    """An index that another model made; the message holds the command that builds it anew."""
+
+
+class LockedIndexError(TercetError):
+    """An index that another process is writing to."""
+
+
 class TruncationWarning(UserWarning):
     """Some texts were longer than the model reads; given once per scorer."""

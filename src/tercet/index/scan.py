@@ -1,0 +1,71 @@
+"""The best of all vectors of a segment: every one is looked at, few are scored exactly.
+
+One code is compared with the sketch, whose bounds say which vectors can be among the best. Several codes are
+one matrix product; a score is never above its largest product, so the softmax is made only where that reaches
+the best so far. What comes out does not depend on the way: scores are computed again in float64.
+"""
+
+import numpy as np
+
+from tercet.index.scoring import Best, exact_scores, kth_largest, poly_scores, slack, widest_gap
+from tercet.index.segment import Segment
+from tercet.index.sketch import estimate, sketch
+from tercet.records import Counts, Floats
+
+SKETCHED_AT_ONCE = 16_384
+FIRST_PRODUCTS, PRODUCTS_AT_ONCE = 512, 4096
+FEW_CODES = 3
+"""So many searches through the sketch cost less than one matrix product."""
+
+
+def scan(segment: Segment, contexts: list[Floats], found: list[Best], *, scale: float) -> None:
+    """Offer the segment's vectors to the best of each context, whose codes are ``[M, D]``."""
+    if all(len(codes) == 1 for codes in contexts) and len(contexts) <= FEW_CODES:
+        for codes, best in zip(contexts, found, strict=True):
+            scan_sketch(segment, codes, best)
+    else:
+        scan_products(segment, contexts, found, scale=scale)
+
+
+def scan_sketch(segment: Segment, code: Floats, best: Best) -> None:
+    """One code ``[1, D]`` against all vectors."""
+    drawn = sketch(code)
+    for block in segment.blocks(SKETCHED_AT_ONCE):
+        products, margins = estimate(drawn, segment.sketch.part(block))
+        products[~segment.alive[block]] = -np.inf
+        threshold = max(best.threshold, kth_largest(products - margins, best.k))
+        offer(segment, np.flatnonzero(products + margins >= threshold) + block.start, code, best, scale=1.0)
+
+
+def scan_products(segment: Segment, contexts: list[Floats], found: list[Best], *, scale: float) -> None:
+    """The codes of several contexts against all vectors, in one matrix product for each block."""
+    columns = np.ascontiguousarray(np.concatenate(contexts).T)  # [D, all codes]
+    ends = np.cumsum([len(codes) for codes in contexts])[:-1]
+    size, start = FIRST_PRODUCTS, 0  # a small block first: it has to be scored whole
+    while start < len(segment):
+        block = slice(start, min(start + size, len(segment)))
+        products = segment.vectors(block) @ columns
+        for codes, best, part in zip(contexts, found, np.split(products, ends, axis=1), strict=True):
+            narrow(segment, block.start, part, codes, best, scale=scale)
+        size, start = PRODUCTS_AT_ONCE, block.stop
+
+
+def narrow(
+    segment: Segment, start: int, products: Floats, codes: Floats, best: Best, *, scale: float
+) -> None:
+    """Offer those rows from ``start`` on whose products ``[n, M]`` let them be among the best."""
+    off = slack(codes, segment.longest)
+    highest = products.max(axis=1)
+    highest[~segment.alive[start : start + len(highest)]] = -np.inf
+    least = kth_largest(highest, best.k) - widest_gap(products.shape[1], scale)  # one block's k-th best
+    rows = np.flatnonzero(highest >= max(best.threshold, least) - 2 * off)
+    scores = poly_scores(products[rows], scale)
+    threshold = max(best.threshold, kth_largest(scores, best.k))
+    offer(segment, rows[scores >= threshold - 2 * off] + start, codes, best, scale=scale)
+
+
+def offer(segment: Segment, rows: Counts, codes: Floats, best: Best, *, scale: float) -> None:
+    """Score rows exactly."""
+    rows = rows[segment.alive[rows]]
+    if len(rows):
+        best.offer(segment.ids[rows], exact_scores(codes, segment.vectors(rows), scale))

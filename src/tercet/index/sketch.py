@@ -1,0 +1,64 @@
+"""Vectors in a quarter of the memory, with a bound on what that costs.
+
+A vector ``v`` is kept as whole numbers times a scale, ``v̂``. For a code ``y``, kept the same way,
+
+    | y · v − ŷ · v̂ |  ≤  ‖y‖ ‖v − v̂‖  +  ‖y − ŷ‖ ‖v̂‖
+
+so a scan over the small numbers says which vectors can be among the best, and only those are scored exactly.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tercet.extras import require
+from tercet.index.scoring import rounding
+from tercet.records import Floats
+
+LARGEST = 127
+
+
+class Sketch(NamedTuple):
+    """``values`` ``[N, D]`` in int8, and for each vector its scale, ``‖v − v̂‖`` and ``‖v̂‖``."""
+
+    values: NDArray[np.int8]
+    scales: Floats
+    errors: Floats
+    lengths: Floats
+
+    def part(self, rows: slice) -> "Sketch":
+        """Some of the vectors."""
+        return Sketch(self.values[rows], self.scales[rows], self.errors[rows], self.lengths[rows])
+
+
+def sketch(vectors: Floats) -> Sketch:
+    """The sketch of vectors ``[N, D]``."""
+    scales = np.abs(vectors).max(axis=1, initial=0.0) / LARGEST
+    scales = np.where(scales > 0, scales, 1).astype(np.float32)  # a vector of zeros
+    values = np.rint(vectors / scales[:, None]).astype(np.int8)
+    restored = restore(values, scales)
+    return Sketch(
+        values, scales, np.linalg.norm(vectors - restored, axis=1), np.linalg.norm(restored, axis=1)
+    )
+
+
+def restore(values: NDArray[np.int8], scales: Floats) -> Floats:
+    """``[N, D]``: what the small numbers stand for."""
+    restored: Floats = values.astype(np.float32) * scales[:, None]
+    return restored
+
+
+def estimate(code: Sketch, of: Sketch) -> tuple[Floats, Floats]:
+    """``[N]`` products of one code with the vectors of a sketch, and ``[N]``: how far they may be off."""
+    products = whole_products(code.values, of.values)[0] * (of.scales * code.scales[0])
+    length = code.lengths[0] + code.errors[0]
+    margins = length * of.errors + code.errors[0] * of.lengths
+    return products, margins + rounding(of.values.shape[1]) * length * (of.lengths + of.errors)
+
+
+def whole_products(left: NDArray[np.int8], right: NDArray[np.int8]) -> Floats:
+    """``[A, B]``: the inner products of whole numbers."""
+    simsimd: Any = require("simsimd", extra="index", purpose="searching an index")
+    products: Floats = np.asarray(simsimd.cdist(left, right, metric="dot", out_dtype="float32"))
+    return products
