@@ -4,10 +4,11 @@ from collections import Counter
 from math import log
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tercet.errors import InputError
-from tercet.index.lexical import LexicalIndex
+from tercet.index.lexical import LexicalIndex, in_pairs
 
 TEXTS = ["the cat sat", "a dog ran and ran", "cats and dogs", "a bird"]
 
@@ -15,7 +16,7 @@ TEXTS = ["the cat sat", "a dog ran and ran", "cats and dogs", "a bird"]
 @pytest.fixture
 def index(tmp_path: Path) -> LexicalIndex:
     made = LexicalIndex(tmp_path)
-    made.add(TEXTS)
+    made.add(np.arange(4), TEXTS)
     return made
 
 
@@ -49,9 +50,32 @@ def test_signs_of_a_query_language_are_words_like_others(index: LexicalIndex) ->
 
 
 def test_texts_can_be_added_later(index: LexicalIndex) -> None:
-    index.add(["a purple cat"])
+    index.add(np.array([4]), ["a purple cat"])
     assert len(index) == 5
     assert [place for place, _ in index.search("purple", 3)] == [4]
+
+
+def test_texts_can_be_removed_and_replaced(index: LexicalIndex) -> None:
+    index.remove(np.array([0, 77]))
+    assert [place for place, _ in index.search("cat", 3)] == [2]
+    index.change(np.array([2]), np.array([2]), ["a purple fish"])
+    assert index.search("cat", 3) == []
+    assert [place for place, _ in index.search("fish", 3)] == [2]
+    assert len(index) == 3
+
+
+def test_a_folder_is_opened_again(index: LexicalIndex, tmp_path: Path) -> None:
+    assert LexicalIndex(tmp_path).search("bird", 1) == index.search("bird", 1)
+
+
+def test_korean_words_are_found_with_any_ending(index: LexicalIndex) -> None:
+    korean = ["고양이가 의자에 앉았다", "강아지를 산책시켰다", "책 한 권", "カタカナ 漢字"]
+    index.add(np.arange(10, 14), korean)
+    assert [place for place, _ in index.search("고양이는", 3)] == [10]
+    assert [place for place, _ in index.search("강아지와 산책", 3)] == [11]
+    assert [place for place, _ in index.search("책", 3)][:1] == [12]
+    assert [place for place, _ in index.search("漢字", 3)] == [13]
+    assert in_pairs("A 고양이 b") == "A  고양 양이  b"
 
 
 def test_at_most_k_come_back(index: LexicalIndex) -> None:

@@ -58,7 +58,7 @@ class ByWords:
 
     def __init__(self, candidates: Sequence[str], folder: Path) -> None:
         self._index = LexicalIndex(folder)
-        self._index.add(candidates)
+        self._index.add(np.arange(len(candidates)), candidates)
 
     def search(self, contexts: Sequence[Context], codes: Codes, k: int) -> list[list[int]]:
         """The candidates that share the weightiest words with each context."""
