@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tercet.errors import InputError
+from tercet.index.approximate import ApproximateIndex
 from tercet.index.base import VectorIndex
 from tercet.index.exact import ExactIndex
 from tercet.records import Codes, Floats
@@ -15,6 +16,8 @@ MAKERS: dict[str, Callable[[], VectorIndex]] = {
     "exact": lambda: ExactIndex(WIDTH),
     "exact bfloat16": lambda: ExactIndex(WIDTH, storage="bfloat16"),
     "exact int8": lambda: ExactIndex(WIDTH, storage="int8"),
+    "graph": lambda: ApproximateIndex(WIDTH, method="graph"),
+    "lists": lambda: ApproximateIndex(WIDTH, method="lists"),
 }
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from tercet.errors import InputError
 from tercet.index.base import Certainty, Found, Neighbours
-from tercet.index.scoring import Best, exact_scores, joined, rounding
+from tercet.index.scoring import Best, joined, offer, rounding, slack
 from tercet.records import Codes, Counts, Floats
 
 FIRST_LISTS = 4
@@ -65,6 +65,7 @@ def certified_search(
 def _search(index: ProductIndex, codes: Floats, best: Best, scale: float, budget: int) -> Certainty:
     """Look until the best are proven, or the budget is spent."""
     rounded = 2 * rounding(codes.shape[1]) * index.longest * np.linalg.norm(codes, axis=1)
+    off = slack(codes, index.longest, scale)
     cutoffs = np.full(len(codes), np.inf)
     seen = np.empty(0, dtype=np.int64)
     depth = min(max(FIRST_LISTS * best.k, 1), len(index))
@@ -72,7 +73,7 @@ def _search(index: ProductIndex, codes: Floats, best: Best, scale: float, budget
     while len(unproven) and len(seen) < len(index):
         lists = index.nearest(codes[unproven], depth)
         new = np.setdiff1d(lists.ids[lists.ids >= 0], seen)
-        best.offer(new, exact_scores(codes, index.vectors(new), scale))
+        offer(best, new, index.vectors(new), codes, scale=scale, off=off)
         seen = np.concatenate([seen, new])
         # a list that has everything has no cut-off; what others rounded counts against them
         cutoffs[unproven] = -np.inf if depth >= len(index) else lists.products[:, -1] + rounded[unproven]

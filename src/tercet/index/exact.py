@@ -12,7 +12,7 @@ from tercet.index.scan import scan
 from tercet.index.scoring import Best, joined
 from tercet.index.segment import STORAGES, Segment, Storage
 from tercet.inputs import check_choice
-from tercet.records import Codes, Counts, Floats
+from tercet.records import Codes, Counts, Flags, Floats
 
 ABOUT = "index.json"
 CODES_AT_ONCE = 512
@@ -56,7 +56,7 @@ class ExactIndex(VectorIndex):
     def remove(self, ids: Counts) -> None:
         """Take out vectors that are there."""
         ids = np.asarray(ids, dtype=np.int64)
-        self._check_there(ids)
+        _check_there(ids, self._owners(ids) >= 0)
         for segment in self.segments:
             rows = segment.rows(ids)
             segment.alive[rows[rows >= 0]] = False
@@ -65,11 +65,14 @@ class ExactIndex(VectorIndex):
     def vectors(self, ids: Counts) -> Floats:
         """``[C, D]``: what is kept under ids."""
         ids = np.asarray(ids, dtype=np.int64)
-        self._check_there(ids)
         found = np.empty((len(ids), self.width), dtype=np.float32)
+        there = np.zeros(len(ids), dtype=np.bool_)
         for segment in self.segments:
             rows = segment.rows(ids)
-            found[rows >= 0] = segment.vectors(rows[rows >= 0])
+            here = rows >= 0
+            found[here] = segment.vectors(rows[here])
+            there |= here
+        _check_there(ids, there)
         return found
 
     def search(self, codes: Codes, k: int, *, scale: float = 1.0) -> Found:
@@ -115,11 +118,6 @@ class ExactIndex(VectorIndex):
             owners[segment.rows(ids) >= 0] = number
         return owners
 
-    def _check_there(self, ids: Counts) -> None:
-        missing = self._owners(ids) < 0
-        if missing.any():
-            raise InputError(f"there is no id {ids[missing][0]} in this index")
-
     def _merge_small(self) -> None:
         """Keep each segment at least twice as long as the next, so that there are never many."""
         while len(self.segments) > 1 and len(self.segments[-2]) < 2 * len(self.segments[-1]):
@@ -128,3 +126,8 @@ class ExactIndex(VectorIndex):
             ids = np.concatenate([segment.ids[row] for segment, row in zip(last, rows, strict=True)])
             vectors = [segment.vectors(row) for segment, row in zip(last, rows, strict=True)]
             self.segments.append(Segment.of(ids, np.concatenate(vectors), self.storage))
+
+
+def _check_there(ids: Counts, there: Flags) -> None:
+    if not there.all():
+        raise InputError(f"there is no id {ids[~there][0]} in this index")

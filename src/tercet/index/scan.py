@@ -54,7 +54,7 @@ def narrow(
     segment: Segment, start: int, products: Floats, codes: Floats, best: Best, *, scale: float
 ) -> None:
     """Offer those rows from ``start`` on whose products ``[n, M]`` let them be among the best."""
-    off = slack(codes, segment.longest)
+    off = slack(codes, segment.longest, scale)
     highest = products.max(axis=1)
     highest[~segment.alive[start : start + len(highest)]] = -np.inf
     least = kth_largest(highest, best.k) - widest_gap(products.shape[1], scale)  # one block's k-th best

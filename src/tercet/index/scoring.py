@@ -44,9 +44,18 @@ def rounding(width: int) -> float:
     return width * 2.0**-23
 
 
-def slack(codes: Floats, longest: float) -> float:
-    """How far float32 products of codes ``[M, D]`` with vectors of at most that length may be off."""
-    return float(np.linalg.norm(codes, axis=1).max()) * longest * rounding(codes.shape[1])
+def slack(codes: Floats, longest: float, scale: float) -> float:
+    """How far scores from float32 products with codes ``[M, D]`` may be off.
+
+    Products that are off by e each put ``Σ_i w_i d_i`` off by at most e (1 + a (max d − min d)), by its
+    gradient ``w_i (1 + a (d_i − score))``.
+
+    Args:
+        longest: the length of the longest vector.
+    """
+    largest = float(np.linalg.norm(codes, axis=1).max()) * longest
+    spread = 0.0 if len(codes) == 1 else 2 * largest
+    return largest * rounding(codes.shape[1]) * (1 + scale * spread)
 
 
 class Best:
@@ -69,6 +78,20 @@ class Best:
         ids, scores = np.concatenate([self.ids, ids]), np.concatenate([self.scores, scores])
         order = np.lexsort((ids, -scores))[: self.k]
         self.ids, self.scores = ids[order], scores[order]
+
+
+def offer(best: Best, ids: Counts, vectors: Floats, codes: Floats, *, scale: float, off: float) -> None:
+    """Score candidates, and those that can be among the best exactly.
+
+    Args:
+        vectors: ``[C, D]``
+        codes: ``[M, D]``
+        off: how far a float32 score may be from the exact one.
+    """
+    scores = poly_scores(vectors @ codes.T, scale)
+    near = scores >= max(best.threshold, kth_largest(scores, best.k)) - 2 * off
+    best.offer(ids[near], exact_scores(codes, vectors[near], scale))
+    best.scored += len(ids) - int(np.count_nonzero(near))
 
 
 def joined(found: list[Best], k: int) -> tuple[Counts, Floats]:

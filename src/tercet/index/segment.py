@@ -38,7 +38,7 @@ class Segment:
     longest: float
     """The length of the longest vector."""
     by_id: "Counts | None" = None
-    """The rows in the order of their ids, once somebody asked; none while the ids ascend."""
+    """The rows in the order of their ids, once somebody asked."""
 
     @classmethod
     def of(cls, ids: Counts, vectors: Floats, storage: Storage = "float32") -> "Segment":
@@ -70,10 +70,9 @@ class Segment:
 
     def rows(self, ids: Counts) -> Counts:
         """The places of ids, -1 for those that are not here or not alive."""
-        if self.by_id is None and not (np.diff(self.ids) > 0).all():
-            self.by_id = np.argsort(self.ids)
-        rows = np.minimum(np.searchsorted(self.ids, ids, sorter=self.by_id), len(self) - 1)
-        rows = rows if self.by_id is None else self.by_id[rows]
+        if self.by_id is None:
+            self.by_id = np.argsort(self.ids, kind="stable")
+        rows = self.by_id[np.minimum(np.searchsorted(self.ids, ids, sorter=self.by_id), len(self) - 1)]
         return np.where((self.ids[rows] == ids) & self.alive[rows], rows, -1)
 
     def living(self) -> "Segment":

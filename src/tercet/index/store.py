@@ -1,0 +1,266 @@
+"""Candidates on disk: texts and ids in a database, vectors in segments, and nothing lost between them.
+
+A segment is written and synced before the transaction that names it. Until then it is nobody's and is swept
+away by the next writer; after that it never changes. So whatever happens, the folder holds the state after
+the last transaction.
+"""
+
+import shutil
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+from filelock import FileLock, Timeout
+
+from tercet.errors import InputError, LockedIndexError
+from tercet.files import check_free, new_folder, writing
+from tercet.index.base import check_vectors
+from tercet.index.database import Database
+from tercet.index.exact import ExactIndex
+from tercet.index.items import Item
+from tercet.index.lexical import LexicalIndex
+from tercet.index.segment import STORAGES, Segment, Storage
+from tercet.inputs import check_choice
+from tercet.records import Counts, Floats
+
+FORMAT = 1
+DATABASE, SEGMENTS, WORDS, LOCK = "store.sqlite", "segments", "words", "writer.lock"
+FEW = 8192
+"""Vectors wait in the database until there are so many: then they become a segment."""
+
+
+class Store:
+    """The folder of an index; one process may write to it, any number may read."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._database = Database(path / DATABASE)
+        facts = self._database.fact
+        if facts("format") != FORMAT:
+            raise InputError(f"{path} has the format {facts('format')}, and this tercet reads {FORMAT}")
+        self.width: int = facts("width")
+        self.storage: Storage = facts("storage")
+        self._words = LexicalIndex(path / WORDS) if facts("words") else None
+        self._lock = FileLock(path / LOCK)
+        self._seen = -1
+        self._loaded: dict[str, Segment] = {}
+        self._index = ExactIndex(self.width, storage=self.storage)
+
+    @classmethod
+    def create(
+        cls,
+        path: Path,
+        width: int,
+        *,
+        storage: Storage = "float32",
+        words: bool = True,
+        facts: Mapping[str, Any] | None = None,
+    ) -> "Store":
+        """A new folder.
+
+        Args:
+            words: whether candidates are found by their words too.
+            facts: what else should be written down, such as the model.
+        """
+        check_choice("storage", storage, STORAGES)
+        check_free(path)
+        with new_folder(path) as partial:
+            (partial / SEGMENTS).mkdir()
+            if words:
+                (partial / WORDS).mkdir()
+                LexicalIndex(partial / WORDS)
+            database = Database(partial / DATABASE, create=True)
+            known = {"format": FORMAT, "width": width, "storage": storage, "words": words}
+            database.set_facts(known | dict(facts or {}))
+            database.close()
+        return cls(path)
+
+    def close(self) -> None:
+        """Give the files back."""
+        self._database.close()
+
+    def __len__(self) -> int:
+        return self._database.count()
+
+    def fact(self, name: str) -> Any:
+        """What was written down under a name."""
+        return self._database.fact(name)
+
+    def index(self) -> ExactIndex:
+        """The vectors as they are now; what is written later does not change it."""
+        version = self._database.version
+        if version != self._seen:
+            with self._database.transaction(write=False):
+                self._index = self._read()
+                self._seen = self._database.version
+        return self._index
+
+    def items(self, numbers: Counts) -> dict[int, Item]:
+        """Candidates by their numbers, those that are there."""
+        return self._database.items(numbers)
+
+    def where(self, wanted: Mapping[str, Any]) -> Counts:
+        """The numbers of the candidates whose metadata has these values; a list means any of its values."""
+        return self._database.where(wanted)
+
+    def search_words(self, text: str, k: int) -> list[tuple[int, float]]:
+        """The numbers and BM25 scores of the best candidates by their words."""
+        if self._words is None:
+            raise InputError(f"{self.path} was made without words: build it again with them")
+        return self._words.search(text, k)
+
+    @contextmanager
+    def writer(self) -> Iterator[None]:
+        """Be the one who writes, for the length of the block."""
+        try:
+            with writing(self.path / LOCK), self._lock.acquire(timeout=0):
+                self._sweep()
+                self._tell_words()
+                yield
+        except Timeout:
+            raise LockedIndexError(
+                f"{self.path} is being written to by another process: wait until it is done"
+            ) from None
+
+    def add(self, items: Sequence[Item], vectors: Floats, *, facts: Mapping[str, Any] | None = None) -> None:
+        """Put in candidates with new ids, all or none of them.
+
+        Args:
+            facts: written down with them, such as how far a build has come.
+        """
+        self._put(items, vectors, facts or {}, replacing=False)
+
+    def update(self, items: Sequence[Item], vectors: Floats) -> None:
+        """Put candidates in the place of those that have their ids, and beside the others."""
+        self._put(items, vectors, {}, replacing=True)
+
+    def remove(self, ids: Sequence[str]) -> None:
+        """Take out candidates that are there."""
+        with self.writer():
+            with self._database.transaction():
+                known = self._database.numbers(ids)
+                missing = [id_ for id_ in ids if id_ not in known]
+                if missing:
+                    raise InputError(f"there is no candidate {missing[0]!r} in {self.path}")
+                self._forget(np.array(list(known.values()), dtype=np.int64))
+            self._tell_words()
+
+    def compact(self) -> None:
+        """Write all vectors into one segment, without those that were removed."""
+        with self.writer():
+            index = self.index()
+            if len(index.segments) == 1 and index.segments[0].alive.all() and self._loaded:
+                return
+            made = self._write(_joined(index.segments, self.storage)) if len(index) else []
+            with self._database.transaction():
+                for table in ("segments", "fresh", "removed"):
+                    self._database.tell(f"DELETE FROM {table}", [()])
+                self._database.tell("INSERT INTO segments VALUES (?)", [(name,) for name in made])
+            self._changed()
+            self._sweep()
+
+    def _put(
+        self, items: Sequence[Item], vectors: Floats, facts: Mapping[str, Any], *, replacing: bool
+    ) -> None:
+        vectors = check_vectors(vectors, count=len(items), width=self.width)
+        ids = [item.id for item in items]
+        if len(set(ids)) < len(ids):
+            raise InputError(f"an id may come once, and {_twice(ids)!r} comes again")
+        with self.writer():
+            known = self._database.numbers(ids)
+            if known and not replacing:
+                raise InputError(f"{next(iter(known))!r} is there already: update it, or remove it first")
+            first = self._database.next_number()
+            numbers = np.arange(first, first + len(items), dtype=np.int64)
+            gone = np.array(list(known.values()), dtype=np.int64)
+            made = self._segments_for(numbers, vectors, gone)
+            with self._database.transaction():
+                self._forget(gone)
+                self._database.insert(numbers, items)
+                if self._words is not None:
+                    self._database.tell("INSERT INTO unsaid VALUES (?)", [(n,) for n in numbers.tolist()])
+                if made:
+                    self._database.tell("DELETE FROM fresh", [()])
+                    self._database.tell("INSERT INTO segments VALUES (?)", [(name,) for name in made])
+                else:
+                    self._database.add_fresh(numbers, vectors)
+                self._database.set_facts(facts)
+            self._changed()
+            self._tell_words()
+
+    def _segments_for(self, numbers: Counts, vectors: Floats, gone: Counts) -> list[str]:
+        """New files for many vectors and those that waited; no files for few."""
+        waiting, waited = self._database.fresh(self.width)
+        if len(waiting) + len(numbers) < FEW:
+            return []
+        stays = ~np.isin(waiting, gone)
+        numbers = np.concatenate([waiting[stays], numbers])
+        vectors = np.concatenate([waited[stays], vectors])
+        return self._write(Segment.of(numbers, vectors, self.storage))
+
+    def _write(self, segment: Segment) -> list[str]:
+        name = f"{int(segment.ids[0]):012}-{uuid4().hex[:8]}"
+        with writing(self.path / SEGMENTS / name):
+            segment.save(self.path / SEGMENTS / name)
+        return [name]
+
+    def _forget(self, numbers: Counts) -> None:
+        self._database.delete(numbers)
+        if self._words is not None:
+            self._database.tell("INSERT OR IGNORE INTO unsaid VALUES (?)", [(n,) for n in numbers.tolist()])
+
+    def _tell_words(self) -> None:
+        """Let the index of words hear of what changed, perhaps for the second time, if it was killed then."""
+        numbers = np.array(self._database.column("unsaid"), dtype=np.int64)
+        if self._words is None or not len(numbers):
+            return
+        there = self._database.items(numbers)
+        self._words.change(numbers, np.array(list(there)), [item.text for item in there.values()])
+        with self._database.transaction():
+            self._database.tell("DELETE FROM unsaid WHERE number = ?", [(n,) for n in numbers.tolist()])
+
+    def _changed(self) -> None:
+        self._seen = -1
+
+    def _read(self) -> ExactIndex:
+        names = self._database.column("segments", "name")
+        self._loaded = {
+            name: self._loaded.get(name) or Segment.load(self.path / SEGMENTS / name) for name in names
+        }
+        removed = np.array(self._database.column("removed"), dtype=np.int64)
+        segments = [without(segment, removed) for segment in self._loaded.values()]
+        numbers, vectors = self._database.fresh(self.width)
+        if len(numbers):
+            segments.append(Segment.of(numbers, vectors, self.storage))
+        return ExactIndex(self.width, storage=self.storage, segments=segments)
+
+    def _sweep(self) -> None:
+        """Remove files that no transaction has named."""
+        named = set(self._database.column("segments", "name"))
+        for folder in (self.path / SEGMENTS).iterdir():
+            if folder.name not in named:
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def without(segment: Segment, numbers: Counts) -> Segment:
+    """The same vectors, some of them marked as removed."""
+    rows = segment.rows(numbers)
+    alive = segment.alive.copy()
+    alive[rows[rows >= 0]] = False
+    return replace(segment, alive=alive)
+
+
+def _joined(segments: Sequence[Segment], storage: Storage) -> Segment:
+    living = [np.flatnonzero(segment.alive) for segment in segments]
+    parts = list(zip(segments, living, strict=True))
+    ids = np.concatenate([segment.ids[rows] for segment, rows in parts])
+    return Segment.of(ids, np.concatenate([segment.vectors(rows) for segment, rows in parts]), storage)
+
+
+def _twice(ids: Sequence[str]) -> str:
+    return next(id_ for id_, times in Counter(ids).items() if times > 1)
