@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from tercet.errors import BrokenIndexError
 from tercet.extras import require
-from tercet.files import new_folder, read_json, write_json
+from tercet.files import new_file, new_folder, read_json, write_json, writing
 from tercet.index.base import Found, Neighbours, VectorIndex
 from tercet.index.certified import certified_search
 from tercet.index.exact import ExactIndex
-from tercet.index.segment import Storage
+from tercet.index.segment import Segment, Storage
 from tercet.inputs import check_choice, check_count
 from tercet.records import Codes, Counts, Flags, Floats
 
@@ -30,6 +30,7 @@ EFFORT: dict[Method, int] = {"graph": 256, "lists": 128}
 """Candidates that a graph keeps in view, or lists that are looked through, for a context of one code."""
 LEAST_EFFORT: dict[Method, int] = {"graph": 32, "lists": 64}
 """The same for each of many codes: what one of them misses, another finds."""
+ADDED_AT_ONCE = 50_000
 BUDGET = 20_000
 """Candidates that may be scored for one context to prove its answer."""
 
@@ -144,6 +145,14 @@ class ApproximateIndex(VectorIndex):
             index._alive = np.ones(len(index._ids), dtype=np.bool_)
         return index
 
+    @classmethod
+    def over(cls, segment: Segment, structure: Any) -> "ApproximateIndex":
+        """An index over the vectors of a segment, whose rows are the places of a graph that is there."""
+        index = cls(segment.sketch.values.shape[1], storage=segment.storage)
+        index._exact = ExactIndex(index.width, storage=segment.storage, segments=[segment])
+        index._ids, index._alive, index._structure = segment.ids, segment.alive, structure
+        return index
+
     def _parameters(self, codes: int, k: int, bits: NDArray[np.uint8]) -> Any:
         effort = self.effort or max(LEAST_EFFORT[self.method], int(EFFORT[self.method] / sqrt(codes)))
         more = {} if self._alive.all() else {"sel": self._faiss.IDSelectorBitmap(bits)}
@@ -161,10 +170,24 @@ class ApproximateIndex(VectorIndex):
         self._alive = np.ones(len(self._ids), dtype=np.bool_)
         self._mapped = None
         self._structure = empty_structure(self._faiss, self.width, self.method, len(self._ids))
-        learnt = np.concatenate([segment.vectors(rows) for segment, rows in segments])
-        share = max(1, len(learnt) // MOST_TO_LEARN)
-        self._structure.train(learnt[::share])
-        self._structure.add(learnt)
+        vectors = np.concatenate([segment.vectors(rows) for segment, rows in segments])
+        fill(self._structure, vectors)
+
+
+def build_graph(vectors: Floats, file: Path) -> None:
+    """Write the graph of vectors ``[N, D]`` to a new file."""
+    faiss: Any = require("faiss", extra="index", purpose="approximate search")
+    graph = empty_structure(faiss, vectors.shape[1], "graph", len(vectors))
+    fill(graph, vectors)
+    with new_file(file, overwrite=True) as partial, writing(file):
+        faiss.write_index(graph, str(partial))
+
+
+def fill(structure: Any, vectors: Floats) -> None:
+    """Put vectors ``[N, D]`` into an empty structure, a part at a time: they may lie in a mapped file."""
+    structure.train(np.ascontiguousarray(vectors[:: max(1, len(vectors) // MOST_TO_LEARN)]))
+    for start in range(0, len(vectors), ADDED_AT_ONCE):
+        structure.add(np.ascontiguousarray(vectors[start : start + ADDED_AT_ONCE]))
 
 
 def empty_structure(faiss: Any, width: int, method: Method, count: int) -> Any:

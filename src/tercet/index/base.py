@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from tercet.records import Codes, Counts, Floats
 Certainty: TypeAlias = Literal["certified", "certified up to the index's recall", "budget reached"]
 """Whether the best that were found are the best there are: proven; proven if the index itself missed nothing;
 or not known, because looking on would have cost more than was allowed."""
+
+CERTAINTIES: tuple[Certainty, ...] = get_args(Certainty)
+"""The surest first."""
 
 NO_ID = -1
 """Where fewer were found than asked for."""

@@ -63,7 +63,8 @@ class Database:
                 yield
                 self._connection.execute("COMMIT")
             except BaseException:
-                self._connection.execute("ROLLBACK")
+                if self._connection.in_transaction:  # SQLite ends it itself when there is no room
+                    self._connection.execute("ROLLBACK")
                 raise
 
     def ask(self, question: str, values: Sequence[Any] = ()) -> list[Any]:

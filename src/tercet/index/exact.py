@@ -1,6 +1,7 @@
 """The index that misses nothing: it looks at every vector, at the speed of memory."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -93,6 +94,13 @@ class ExactIndex(VectorIndex):
         """The largest inner products of each vector of ``[Q, D]``."""
         found = self.search(Codes(queries[:, None], np.ones((len(queries), 1), dtype=np.bool_)), k)
         return Neighbours(found.ids, found.scores)
+
+    def among(self, ids: Counts) -> "ExactIndex":
+        """The same vectors, of which only some are found."""
+        segments = [
+            replace(segment, alive=segment.alive & np.isin(segment.ids, ids)) for segment in self.segments
+        ]
+        return ExactIndex(self.width, storage=self.storage, segments=segments)
 
     def save(self, path: Path) -> Path:
         """Write a new folder, without what was removed."""

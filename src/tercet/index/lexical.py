@@ -57,6 +57,7 @@ class LexicalIndex:
     def change(self, removed: Counts, ids: Counts, texts: Iterable[str]) -> None:
         """Take out some texts and put in others, at once."""
         writer = self._index.writer(heap_size=WRITER_BYTES, num_threads=1)
+        writer.garbage_collect_files()  # what a killed writer left would be in the way of new files
         if len(removed):  # by a query: tantivy does not delete whole numbers by a term
             numbers = check_ids(removed).tolist()
             writer.delete_documents_by_query(

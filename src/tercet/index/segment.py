@@ -17,7 +17,6 @@ from tercet.records import Counts, Flags, Floats
 Storage: TypeAlias = Literal["float32", "bfloat16", "int8"]
 STORAGES: tuple[Storage, ...] = get_args(Storage)
 
-ROWS_AT_ONCE = 16_384
 ABOUT = "segment.json"
 SIXTEEN = np.uint32(16)
 

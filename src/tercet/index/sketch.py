@@ -17,6 +17,7 @@ from tercet.index.scoring import rounding
 from tercet.records import Floats
 
 LARGEST = 127
+AT_ONCE = 16_384
 
 
 class Sketch(NamedTuple):
@@ -33,14 +34,18 @@ class Sketch(NamedTuple):
 
 
 def sketch(vectors: Floats) -> Sketch:
-    """The sketch of vectors ``[N, D]``."""
+    """The sketch of vectors ``[N, D]``, made a part at a time, which keeps memory low."""
+    parts = [_sketch(vectors[start : start + AT_ONCE]) for start in range(0, len(vectors), AT_ONCE)]
+    return Sketch(*map(np.concatenate, zip(*parts, strict=True))) if parts else _sketch(vectors)
+
+
+def _sketch(vectors: Floats) -> Sketch:
     scales = np.abs(vectors).max(axis=1, initial=0.0) / LARGEST
     scales = np.where(scales > 0, scales, 1).astype(np.float32)  # a vector of zeros
     values = np.rint(vectors / scales[:, None]).astype(np.int8)
     restored = restore(values, scales)
-    return Sketch(
-        values, scales, np.linalg.norm(vectors - restored, axis=1), np.linalg.norm(restored, axis=1)
-    )
+    errors = np.linalg.norm(vectors - restored, axis=1)
+    return Sketch(values, scales, errors, np.linalg.norm(restored, axis=1))
 
 
 def restore(values: NDArray[np.int8], scales: Floats) -> Floats:
