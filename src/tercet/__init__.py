@@ -9,16 +9,22 @@ if TYPE_CHECKING:
     from tercet.calibration import Calibration
     from tercet.config import BiConfig, CrossConfig, PolyConfig, PoolingConfig
     from tercet.errors import (
+        BrokenIndexError,
         DataError,
         InputError,
         InterruptedRunError,
+        LockedIndexError,
         MissingExtraError,
         ModelError,
         OutputError,
+        StaleIndexError,
         TercetError,
         TrainingError,
         TruncationWarning,
     )
+    from tercet.index.approximate import ApproximateIndex
+    from tercet.index.exact import ExactIndex
+    from tercet.index.items import Item
     from tercet.index.vectors import open_vectors
     from tercet.models.bi import BiEncoder
     from tercet.models.calibrate import calibrate
@@ -27,7 +33,8 @@ if TYPE_CHECKING:
     from tercet.models.match import match
     from tercet.models.poly import PolyEncoder
     from tercet.models.scorer import Scorer
-    from tercet.records import Codes, Explanation, Lesson, Pair, Ranked, Scores, VectorFile
+    from tercet.records import Codes, Explanation, Hit, Hits, Lesson, Pair, Ranked, Scores, VectorFile
+    from tercet.retrieve import Retriever
     from tercet.training.recipe import read_recipe
     from tercet.training.run import run_recipe
 
@@ -35,16 +42,22 @@ _HOMES = {
     "calibration": ("Calibration",),
     "config": ("BiConfig", "CrossConfig", "PolyConfig", "PoolingConfig"),
     "errors": (
+        "BrokenIndexError",
         "DataError",
         "InputError",
         "InterruptedRunError",
+        "LockedIndexError",
         "MissingExtraError",
         "ModelError",
         "OutputError",
+        "StaleIndexError",
         "TercetError",
         "TrainingError",
         "TruncationWarning",
     ),
+    "index.approximate": ("ApproximateIndex",),
+    "index.exact": ("ExactIndex",),
+    "index.items": ("Item",),
     "index.vectors": ("open_vectors",),
     "models.bi": ("BiEncoder",),
     "models.calibrate": ("calibrate",),
@@ -53,24 +66,32 @@ _HOMES = {
     "models.match": ("match",),
     "models.poly": ("PolyEncoder",),
     "models.scorer": ("Scorer",),
-    "records": ("Codes", "Explanation", "Lesson", "Pair", "Ranked", "Scores", "VectorFile"),
+    "records": ("Codes", "Explanation", "Hit", "Hits", "Lesson", "Pair", "Ranked", "Scores", "VectorFile"),
+    "retrieve": ("Retriever",),
     "training.recipe": ("read_recipe",),
     "training.run": ("run_recipe",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "ApproximateIndex",
     "BiConfig",
     "BiEncoder",
+    "BrokenIndexError",
     "Calibration",
     "Codes",
     "CrossConfig",
     "CrossEncoder",
     "DataError",
+    "ExactIndex",
     "Explanation",
+    "Hit",
+    "Hits",
     "InputError",
     "InterruptedRunError",
+    "Item",
     "Lesson",
+    "LockedIndexError",
     "MissingExtraError",
     "ModelError",
     "OutputError",
@@ -79,8 +100,10 @@ __all__ = [
     "PolyEncoder",
     "PoolingConfig",
     "Ranked",
+    "Retriever",
     "Scorer",
     "Scores",
+    "StaleIndexError",
     "TercetError",
     "TrainingError",
     "TruncationWarning",

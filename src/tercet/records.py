@@ -1,9 +1,9 @@
 """The small frozen types that pass between the parts."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 if TYPE_CHECKING:  # numpy would double the time that `tercet --help` takes
     import numpy as np
@@ -66,6 +66,43 @@ class Codes:
     def take(self, contexts: "Counts | slice") -> "Codes":
         """The codes of some of the contexts."""
         return Codes(self.vectors[contexts], self.mask[contexts])
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A candidate that a search found; ``metadata`` is whatever was kept with it."""
+
+    id: str
+    text: str
+    score: float
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Hits(Sequence[Hit]):
+    """What a search found, best first.
+
+    ``certainty`` says whether these are the best there are: ``certified`` (proven), ``certified up to the
+    index's recall`` (proven if the graph that was asked missed nothing), or ``budget reached``.
+    """
+
+    found: tuple[Hit, ...]
+    certainty: str
+
+    @property
+    def certified(self) -> bool:
+        """Whether it is proven that nothing better was missed."""
+        return self.certainty == "certified"
+
+    @overload
+    def __getitem__(self, place: int) -> Hit: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Hit, ...]: ...
+    def __getitem__(self, place: int | slice) -> Hit | tuple[Hit, ...]:
+        return self.found[place]
+
+    def __len__(self) -> int:
+        return len(self.found)
 
 
 @dataclass(frozen=True, slots=True)

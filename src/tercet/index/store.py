@@ -88,6 +88,13 @@ class Store:
             database.close()
         return cls(path)
 
+    def copy(self, path: Path) -> "Store":
+        """The same candidates in a new folder."""
+        with self.writer(), new_folder(path) as partial:
+            self.database.ask("PRAGMA wal_checkpoint(TRUNCATE)")
+            shutil.copytree(self.path, partial, dirs_exist_ok=True, ignore=shutil.ignore_patterns(LOCK))
+        return Store(path)
+
     def close(self) -> None:
         """Give the files back."""
         self.database.close()

@@ -89,6 +89,11 @@ class BiEncoder(DualEncoder):
         """What is put in front of every text of a side."""
         return self.config.context_prompt if side == "context" else self.config.candidate_prompt
 
+    @property
+    def by_angle(self) -> bool:
+        """Whether scores compare the directions of vectors, whatever their lengths."""
+        return self.config.similarity == "cosine"
+
     def match_codes(self, codes: CodeTensors, candidates: Tensor) -> Tensor:
         """``[B, C]``: the products of the one code of each context and its candidates."""
         if self.config.similarity == "dot":

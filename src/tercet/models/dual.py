@@ -69,6 +69,21 @@ class DualEncoder(NeuralScorer):
     def siamese(self) -> bool:
         """Whether a context's one code is the vector it would have as a candidate, of the same tokens."""
 
+    @property
+    def attention_scale(self) -> float:
+        """How sharply a candidate attends to the codes of a context."""
+        return 1.0
+
+    @property
+    def score_scale(self) -> float:
+        """What a score is multiplied by in the end."""
+        return 1.0
+
+    @property
+    def by_angle(self) -> bool:
+        """Whether scores compare the directions of vectors, whatever their lengths."""
+        return False
+
     def prompt(self, side: Side) -> str:
         """What is put in front of every text of a side."""
         return ""
@@ -84,12 +99,12 @@ class DualEncoder(NeuralScorer):
 
     def match(self, codes: Codes, vectors: Floats) -> Floats:
         """``[B, C]``: the scores of contexts against candidates ``[C, D]``, both encoded before."""
-        self._check_one_way()
+        self.check_one_way()
         return self._match(codes, vectors)
 
     def match_pairs(self, codes: Codes, vectors: Floats) -> Floats:
         """``[B]``: the scores of contexts against one candidate each, ``[B, D]``, both encoded before."""
-        self._check_one_way()
+        self.check_one_way()
         return self._match_pairs(codes, vectors)
 
     def encode(
@@ -136,7 +151,7 @@ class DualEncoder(NeuralScorer):
         """``[C]``: how many tokens of each candidate the model has no room for."""
         return _cuts(self._tokenise(check_candidates(candidates), "candidate"))
 
-    def _check_one_way(self) -> None:
+    def check_one_way(self) -> None:
         """Raise if a context's codes and a candidate's vector do not make the whole score."""
 
     def _match(self, codes: Codes, vectors: Floats) -> Floats:

@@ -76,6 +76,16 @@ class PolyEncoder(DualEncoder):
         """Never: a context has codes."""
         return False
 
+    @property
+    def attention_scale(self) -> float:
+        """How sharply a candidate attends to the codes of a context."""
+        return self.code_layer.candidate_scale.value
+
+    @property
+    def score_scale(self) -> float:
+        """What a score is multiplied by in the end."""
+        return self.code_layer.logit_scale.value
+
     def context_codes(self, ids: Sequence[Sequence[int]]) -> CodeTensors:
         """The codes of each context."""
         codes: CodeTensors = self.code_layer(self.context_encoder(ids))
@@ -121,7 +131,7 @@ class PolyEncoder(DualEncoder):
             candidate_cut=right.cut,
         )
 
-    def _check_one_way(self) -> None:
+    def check_one_way(self) -> None:
         if self.config.symmetric:
             raise InputError(
                 "a symmetric score needs codes and vectors of both texts: use score, score_many, score_pairs"
