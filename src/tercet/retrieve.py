@@ -1,6 +1,7 @@
 """Retriever: a dual encoder, an index of candidates, and perhaps a cross-encoder that has the last word."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from os import PathLike
 from pathlib import Path
@@ -149,11 +150,13 @@ class Retriever:
             if on_progress is not None:
                 on_progress(len(items))
 
-    def update(self, candidates: Iterable[Item]) -> None:
+    def update(self, candidates: Iterable[Item], *, on_progress: Callable[[int], None] | None = None) -> None:
         """Put candidates in the place of those that have their ids, and beside the others."""
         for part in in_parts(candidates, ADDED_AT_ONCE):
             items = list(self._items(part))
             self.store.update(items, self._vectors(items))
+            if on_progress is not None:
+                on_progress(len(items))
 
     def remove(self, ids: Iterable[str]) -> None:
         """Take out candidates that are there."""
@@ -247,9 +250,10 @@ class Retriever:
     def _items(self, candidates: Sequence[str | Item]) -> Iterator[Item]:
         number = self.store.database.next_number()
         for place, candidate in enumerate(candidates):
-            item = candidate if isinstance(candidate, Item) else Item(str(number + place), candidate)
-            check_text(item.text, f"candidate {item.id!r}")
-            yield item
+            item = candidate if isinstance(candidate, Item) else Item("", candidate)
+            named = item if item.id else replace(item, id=str(number + place))
+            check_text(named.text, f"candidate {named.id!r}")
+            yield named
 
     def _vectors(self, items: Sequence[Item]) -> Floats:
         return self._encoded([item.text for item in items])

@@ -1,35 +1,11 @@
-"""The command line as users meet it: real processes, real files."""
+"""The command line as users meet it."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-
-Result = subprocess.CompletedProcess[str]
-
-
-def tercet(*words: str, stdin: str | bytes = "", environment: dict[str, str] | None = None) -> Result:
-    done = subprocess.run(
-        [sys.executable, "-m", "tercet", *words],
-        input=stdin.encode() if isinstance(stdin, str) else stdin,
-        capture_output=True,
-        check=False,
-        env=os.environ | {"COLUMNS": "100", "NO_COLOR": "1"} | (environment or {}),
-        timeout=120,
-    )
-    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
-
-
-def assert_fails(result: Result, message: str) -> None:
-    """One line on standard error, nothing on standard output."""
-    assert result.returncode == 1
-    assert result.stdout == ""
-    assert message in result.stderr
-    assert len(result.stderr.strip().splitlines()) == 1
+from tests.cli.command import assert_fails, tercet, tercet_process
 
 
 def test_help_names_every_command() -> None:
@@ -153,9 +129,9 @@ def test_bad_input_gets_one_clear_line(words: tuple[str, ...], stdin: str | byte
 def test_an_unexpected_failure_is_one_line_and_debug_shows_the_rest(tmp_path: Path) -> None:
     (tmp_path / "torch.py").write_text("raise RuntimeError('broken on purpose')")
     environment = {"PYTHONPATH": str(tmp_path)}
-    short = tercet("score", "a", "b", environment=environment)
+    short = tercet_process("score", "a", "b", environment=environment)
     assert_fails(short, "unexpected RuntimeError: broken on purpose")
-    long = tercet("--debug", "score", "a", "b", environment=environment)
+    long = tercet_process("--debug", "score", "a", "b", environment=environment)
     assert long.returncode == 1
     assert "Traceback" in long.stderr
 

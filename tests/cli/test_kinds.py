@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from tests.cli.test_cli import assert_fails, tercet
+from tests.cli.command import assert_fails, tercet
 
 FolderOf = Callable[[str], Path]
 

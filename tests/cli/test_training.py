@@ -1,12 +1,11 @@
 """The commands around training, as a user types them."""
 
 import json
-import os
-import subprocess
-import sys
+from contextlib import chdir
 from pathlib import Path
 
 import pytest
+from tests.cli import command
 
 import tercet
 
@@ -14,14 +13,8 @@ ROOT = Path(__file__).parent.parent.parent
 
 
 def tercet_cli(*words: str, cwd: Path | None = None, status: int = 0) -> tuple[str, str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "tercet", *words],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=cwd,
-        env=os.environ | {"PYTHONPATH": str(ROOT / "src"), "COLUMNS": "120", "CUDA_VISIBLE_DEVICES": ""},
-    )
+    with chdir(cwd or Path.cwd()):
+        done = command.tercet(*words)
     assert done.returncode == status, done.stderr
     assert "Traceback" not in done.stderr
     return done.stdout, done.stderr

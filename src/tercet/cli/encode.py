@@ -3,7 +3,7 @@
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import Annotated, cast
 
 import typer
 
@@ -17,14 +17,12 @@ from tercet.cli.options import (
     open_dual,
     open_rows,
 )
+from tercet.cli.progress import counting
 from tercet.config import SIDES, Side
 from tercet.data.columns import contexts as read_contexts
 from tercet.data.columns import texts as read_texts
 from tercet.files import check_free
 from tercet.inputs import check_choice
-
-if TYPE_CHECKING:
-    from rich.progress import Progress
 
 
 def encode(
@@ -49,46 +47,16 @@ def encode(
     rows = open_rows(texts, file_format)
     stream = read_contexts(rows, column) if side == "context" else read_texts(rows, column)
     scorer = open_dual(model, precision)
-    with _bar() as bar:
-        task = bar.add_task("encoding", total=number_of_rows(texts, file_format))
+    with counting("encoding", total=number_of_rows(texts, file_format)) as advance:
         written = scorer.encode(
             stream,
             out,
             side=cast("Side", side),
             overwrite=overwrite,
-            on_progress=lambda done: bar.advance(task, done),
+            on_progress=advance,
         )
     if as_json:
         typer.echo(json.dumps(asdict(written) | {"path": str(written.path)}))
         return
     cut = f"; {written.cut} were longer than the model reads" if written.cut else ""
     typer.echo(f"{written.path}: {written.count} vectors of {written.width}{cut}")
-
-
-def _bar() -> "Progress":
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        ProgressColumn,
-        Task,
-        TimeRemainingColumn,
-    )
-    from rich.text import Text
-
-    class Rate(ProgressColumn):
-        """Texts a second."""
-
-        def render(self, task: Task) -> Text:
-            return Text(f"{task.speed:,.0f}/s" if task.speed else "")
-
-    return Progress(
-        "{task.description}",
-        BarColumn(),
-        MofNCompleteColumn(),
-        Rate(),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        transient=True,
-    )

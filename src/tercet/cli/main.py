@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 import tercet
-from tercet.cli import data, demo, encode, explain, info, new, pretrain, rank, score, train
+from tercet.cli import data, demo, encode, explain, index, info, new, pretrain, rank, score, search, train
 from tercet.errors import InterruptedRunError, TercetError
 
 app = typer.Typer(
@@ -25,6 +25,7 @@ COMMANDS = (
     score.score,
     explain.explain,
     encode.encode,
+    search.search,
     train.train,
     pretrain.pretrain,
     info.info,
@@ -34,6 +35,7 @@ for command in COMMANDS:
     app.command()(command)
 app.add_typer(new.new)
 app.add_typer(data.data)
+app.add_typer(index.index)
 
 
 INTERRUPTED = 130

@@ -1,10 +1,10 @@
-"""How a long training looks on a terminal."""
+"""How long work looks on a terminal."""
 
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from tercet.training.run_folder import Teller
 
@@ -20,6 +20,32 @@ def track(items: "Iterable[Item]", *, total: int, what: str) -> "Iterator[Item]"
     columns = (MofNCompleteColumn(), TextColumn(what), BarColumn(), TextColumn("left"), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True)) as bar:
         yield from bar.track(items, total=total)
+
+
+@contextmanager
+def counting(what: str, *, total: int | None) -> "Iterator[Callable[[int], None]]":
+    """What to call with how many more are done; a bar on standard error shows count, rate and time left."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        ProgressColumn,
+        Task,
+        TimeRemainingColumn,
+    )
+    from rich.text import Text
+
+    class Rate(ProgressColumn):
+        """How many a second."""
+
+        def render(self, task: Task) -> Text:
+            return Text(f"{task.speed:,.0f}/s" if task.speed else "")
+
+    columns = ("{task.description}", BarColumn(), MofNCompleteColumn(), Rate(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda done: bar.advance(task, done)
 
 
 @contextmanager

@@ -22,6 +22,13 @@ def contexts(rows: Iterable[Row], column: str | None = None) -> Iterator[Context
     return (_checked(row, column, "context", check_context) for row in rows)
 
 
+def text_and_rest(row: Row, column: str | None = None) -> tuple[str, dict[str, Any]]:
+    """The text of a row, and its other columns."""
+    named = column or _only_or_usual(row, "text")
+    rest = {name: value for name, value in row.columns.items() if name != named}
+    return check_column(row, named, check_text), rest
+
+
 def pairs(
     rows: Iterable[Row], *, context: str | None, candidate: str | None
 ) -> Iterator[tuple[Context, str]]:

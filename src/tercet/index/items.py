@@ -7,7 +7,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A candidate: its id, its text, and whatever else is known of it, as JSON has it."""
+    """A candidate: its id (empty: it gets a number for one), its text, and what else is known of it."""
 
     id: str
     text: str

@@ -95,6 +95,29 @@ class Store:
             shutil.copytree(self.path, partial, dirs_exist_ok=True, ignore=shutil.ignore_patterns(LOCK))
         return Store(path)
 
+    def note(self, facts: Mapping[str, Any]) -> None:
+        """Write facts down."""
+        with self.writer(), self.change():
+            self.database.set_facts(facts)
+
+    def summary(self) -> dict[str, Any]:
+        """What there is, in a few words and numbers."""
+        index = self.index()
+        files = sum(file.stat().st_size for file in self.path.rglob("*") if file.is_file())
+        return {
+            "candidates": len(self),
+            "removed": len(self.database.column("removed")),
+            "segments": len(self._loaded),
+            "graphs": len(self._graphs),
+            "words": "yes" if self._words is not None else "no",
+            "width": self.width,
+            "storage": index.storage,
+            "model": self.fact("model") or "not remembered",
+            "kind": self.fact("kind") or "unknown",
+            "fingerprint": self.fact("fingerprint") or "unknown",
+            "bytes": files,
+        }
+
     def close(self) -> None:
         """Give the files back."""
         self.database.close()
