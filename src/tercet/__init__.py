@@ -33,8 +33,20 @@ if TYPE_CHECKING:
     from tercet.models.match import match
     from tercet.models.poly import PolyEncoder
     from tercet.models.scorer import Scorer
-    from tercet.records import Codes, Explanation, Hit, Hits, Lesson, Pair, Ranked, Scores, VectorFile
+    from tercet.records import (
+        ClosePair,
+        Codes,
+        Explanation,
+        Hit,
+        Hits,
+        Lesson,
+        Pair,
+        Ranked,
+        Scores,
+        VectorFile,
+    )
     from tercet.retrieve import Retriever
+    from tercet.similar import closest_pairs, groups
     from tercet.training.recipe import read_recipe
     from tercet.training.run import run_recipe
 
@@ -66,8 +78,20 @@ _HOMES = {
     "models.match": ("match",),
     "models.poly": ("PolyEncoder",),
     "models.scorer": ("Scorer",),
-    "records": ("Codes", "Explanation", "Hit", "Hits", "Lesson", "Pair", "Ranked", "Scores", "VectorFile"),
+    "records": (
+        "ClosePair",
+        "Codes",
+        "Explanation",
+        "Hit",
+        "Hits",
+        "Lesson",
+        "Pair",
+        "Ranked",
+        "Scores",
+        "VectorFile",
+    ),
     "retrieve": ("Retriever",),
+    "similar": ("closest_pairs", "groups"),
     "training.recipe": ("read_recipe",),
     "training.run": ("run_recipe",),
 }
@@ -79,6 +103,7 @@ __all__ = [
     "BiEncoder",
     "BrokenIndexError",
     "Calibration",
+    "ClosePair",
     "Codes",
     "CrossConfig",
     "CrossEncoder",
@@ -110,6 +135,8 @@ __all__ = [
     "VectorFile",
     "__version__",
     "calibrate",
+    "closest_pairs",
+    "groups",
     "load",
     "match",
     "open_vectors",

@@ -116,6 +116,15 @@ class VectorFile:
 
 
 @dataclass(frozen=True, slots=True)
+class ClosePair:
+    """Two texts that are alike: their places in the list, and their score."""
+
+    first: int
+    second: int
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
 class Question:
     """A context with its one right answer."""
 

@@ -9,7 +9,21 @@ import typer
 from rich.console import Console
 
 import tercet
-from tercet.cli import data, demo, encode, explain, index, info, new, pretrain, rank, score, search, train
+from tercet.cli import (
+    data,
+    demo,
+    encode,
+    explain,
+    index,
+    info,
+    new,
+    pretrain,
+    rank,
+    score,
+    search,
+    similar,
+    train,
+)
 from tercet.errors import InterruptedRunError, TercetError
 
 app = typer.Typer(
@@ -26,6 +40,8 @@ COMMANDS = (
     explain.explain,
     encode.encode,
     search.search,
+    similar.pairs,
+    similar.cluster,
     train.train,
     pretrain.pretrain,
     info.info,

@@ -92,9 +92,16 @@ class DualEncoder(NeuralScorer):
         """The codes of each context; a bi-encoder has one, M = 1."""
         return self._encode(check_contexts(contexts), "context").codes
 
-    def encode_candidates(self, candidates: Iterable[str]) -> Floats:
-        """``[C, D]``: the vector of each candidate."""
-        vectors: Floats = self._encode(check_candidates(candidates), "candidate").codes.vectors[:, 0]
+    def encode_candidates(
+        self, candidates: Iterable[str], *, on_progress: Callable[[int], None] | None = None
+    ) -> Floats:
+        """``[C, D]``: the vector of each candidate.
+
+        Args:
+            on_progress: called with the number of candidates done since the last call.
+        """
+        encoded = self._encode(check_candidates(candidates), "candidate", on_progress)
+        vectors: Floats = encoded.codes.vectors[:, 0]
         return vectors
 
     def match(self, codes: Codes, vectors: Floats) -> Floats:
@@ -201,8 +208,10 @@ class DualEncoder(NeuralScorer):
         vectors: Floats = self._encode(different, "candidate").codes.vectors[which, 0]
         return vectors
 
-    def _encode(self, texts: Sequence[Context], side: Side) -> Encoded:
-        parts = list(self._stream(texts, side))
+    def _encode(
+        self, texts: Sequence[Context], side: Side, on_progress: Callable[[int], None] | None = None
+    ) -> Encoded:
+        parts = list(self._stream(texts, side, on_progress))
         return Encoded(
             codes=_joined([part.codes for part in parts]),
             cuts=np.concatenate([part.cuts for part in parts]),
