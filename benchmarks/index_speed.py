@@ -173,6 +173,12 @@ def against_product(exact: tercet.ExactIndex, vectors: Floats, codes: Codes) -> 
     print(f"| | {times} | {ratio(seconds['tercet'], seconds['product'])} |")
 
 
+def shared(ones: list[Any], others: list[Any]) -> float:
+    """The mean share of what two searches both found."""
+    both = [set(one.tolist()) & set(other.tolist()) for one, other in zip(ones, others, strict=True)]
+    return statistics.mean(len(each) / K for each in both)
+
+
 def against_match(
     graph: tercet.ApproximateIndex, exact: tercet.ExactIndex, vectors: Floats, codes: Codes
 ) -> None:

@@ -10,10 +10,11 @@ import numpy as np
 from tercet.index.scoring import Best, exact_scores, kth_largest, poly_scores, slack, widest_gap
 from tercet.index.segment import Segment
 from tercet.index.sketch import estimate, sketch
-from tercet.records import Counts, Floats
+from tercet.records import Counts, Flags, Floats
 
 SKETCHED_AT_ONCE = 16_384
 FIRST_PRODUCTS, PRODUCTS_AT_ONCE = 512, 4096
+ROWS_TOGETHER = 16
 FEW_CODES = 3
 """So many searches through the sketch cost less than one matrix product."""
 
@@ -42,21 +43,20 @@ def scan_products(segment: Segment, contexts: list[Floats], found: list[Best], *
     """The codes of several contexts against all vectors, in one matrix product for each block."""
     columns = np.ascontiguousarray(np.concatenate(contexts).T)  # [D, all codes]
     ends = np.cumsum([len(codes) for codes in contexts])[:-1]
+    offs = [slack(codes, segment.longest, scale) for codes in contexts]
     size, start = FIRST_PRODUCTS, 0  # a small block first: it has to be scored whole
     while start < len(segment):
         block = slice(start, min(start + size, len(segment)))
         products = segment.vectors(block) @ columns
-        for codes, best, part in zip(contexts, found, np.split(products, ends, axis=1), strict=True):
-            narrow(segment, block.start, part, codes, best, scale=scale)
+        parts = np.split(products, ends, axis=1)
+        for codes, best, part, off in zip(contexts, found, parts, offs, strict=True):
+            rows = narrowed(part, segment.alive[block], best, scale=scale, off=off)
+            offer(segment, rows + block.start, codes, best, scale=scale)
         size, start = PRODUCTS_AT_ONCE, block.stop
 
 
-def narrow(
-    segment: Segment, start: int, products: Floats, codes: Floats, best: Best, *, scale: float
-) -> None:
-    """Offer those rows from ``start`` on whose products ``[n, M]`` let them be among the best."""
-    off = slack(codes, segment.longest, scale)
-    alive = segment.alive[start : start + len(products)]
+def narrowed(products: Floats, alive: Flags, best: Best, *, scale: float, off: float) -> Counts:
+    """The living rows of ``[n, M]`` products that can be among the best; scores may be ``off`` by so much."""
     if best.threshold > -np.inf:
         rows = reaching(products, best.threshold - 2 * off)
         rows = rows[alive[rows]]
@@ -66,12 +66,20 @@ def narrow(
         rows = np.flatnonzero(alive & (highest >= least - 2 * off))
     scores = poly_scores(products[rows], scale)
     threshold = max(best.threshold, kth_largest(scores, best.k))
-    offer(segment, rows[scores >= threshold - 2 * off] + start, codes, best, scale=scale)
+    return rows[scores >= threshold - 2 * off]
 
 
 def reaching(products: Floats, threshold: float) -> Counts:
-    """The rows of ``[n, M]`` with a product of at least the threshold, in a third of the time of a max."""
-    return np.unique(np.flatnonzero(products >= np.float32(threshold)) // products.shape[1])
+    """The rows of ``[n, M]`` with a product of at least the threshold.
+
+    Few have one, so the largest of several rows at once is looked at first: long runs are quick.
+    """
+    whole = len(products) // ROWS_TOGETHER * ROWS_TOGETHER
+    runs = products[:whole].reshape(whole // ROWS_TOGETHER, -1).max(axis=1)
+    near = np.flatnonzero(runs >= threshold)[:, None] * ROWS_TOGETHER + np.arange(ROWS_TOGETHER)
+    rows = np.concatenate([near.ravel(), np.arange(whole, len(products))])
+    reached: Counts = rows[products[rows].max(axis=1) >= threshold]
+    return reached
 
 
 def offer(segment: Segment, rows: Counts, codes: Floats, best: Best, *, scale: float) -> None:
