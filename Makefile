@@ -24,6 +24,8 @@ bench: $(READY)
 	$(BIN)/python benchmarks/match_speed.py
 	$(BIN)/python benchmarks/cross_speed.py
 	$(BIN)/python benchmarks/train_speed.py
+	$(BIN)/python benchmarks/index_speed.py
+	$(BIN)/python benchmarks/pairs_speed.py
 
 # torch comes first and alone, so that nothing after it asks for another build.
 $(READY): pyproject.toml constraints.txt

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from math import sqrt
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, Self, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -133,7 +133,7 @@ class ApproximateIndex(VectorIndex):
         return path
 
     @classmethod
-    def load(cls, path: Path) -> "ApproximateIndex":
+    def load(cls, path: Path) -> Self:
         """An index whose files are mapped into memory."""
         about = read_json(path / ABOUT)
         exact = ExactIndex.load(path / VECTORS)

@@ -2,7 +2,8 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias, get_args
+from pathlib import Path
+from typing import Literal, NamedTuple, Self, TypeAlias, get_args
 
 import numpy as np
 
@@ -70,6 +71,15 @@ class VectorIndex(ABC):
         Args:
             scale: how sharply candidates attend to several codes, as in ``match``.
         """
+
+    @abstractmethod
+    def save(self, path: Path) -> Path:
+        """Write a new folder, without what was removed."""
+
+    @classmethod
+    @abstractmethod
+    def load(cls, path: Path) -> Self:
+        """An index whose vectors are read from the folder when they are needed."""
 
     def replace(self, ids: Counts, vectors: Floats) -> None:
         """Put other vectors under ids that are there."""

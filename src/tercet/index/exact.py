@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 
@@ -113,7 +114,7 @@ class ExactIndex(VectorIndex):
         return path
 
     @classmethod
-    def load(cls, path: Path) -> "ExactIndex":
+    def load(cls, path: Path) -> Self:
         """An index whose vectors are read from the folder when they are needed."""
         about = read_json(path / ABOUT)
         segments = [Segment.load(path / f"{number:06}") for number in range(about["segments"])]
