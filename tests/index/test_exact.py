@@ -13,7 +13,7 @@ from tercet.index.certified import certified_search
 from tercet.index.exact import ExactIndex
 from tercet.index.scoring import exact_scores, poly_scores
 from tercet.index.segment import Segment, Storage, from_bfloat16, to_bfloat16
-from tercet.index.sketch import estimate, sketch
+from tercet.index.sketch import estimate, restore, sketch
 from tercet.models.match import match
 from tercet.records import Codes, Floats
 
@@ -98,6 +98,23 @@ def test_both_searches_equal_a_sort_of_all_scores_in_every_case(
         assert set(found.scores[0, len(ids) :].tolist()) <= {-np.inf}
 
 
+@settings(max_examples=1000, deadline=None)
+@given(
+    seed=st.integers(0, 2**31),
+    count=st.integers(2, 8),
+    k=st.integers(1, 3),
+    scale=st.sampled_from([0.1, 1.0, 4.0, 30.0]),
+)
+def test_certified_search_goes_deep_enough(seed: int, count: int, k: int, scale: float) -> None:
+    chance = np.random.default_rng(seed)
+    vectors, codes = (np.float32(chance.standard_normal((n, 3))) for n in (200, count))
+    index = filled(vectors)
+    ids, scores = exhaustive(codes, vectors, k, scale)
+    found = certified_search(index, codes_of(codes[None]), k, scale=scale)
+    assert found.ids[0].tolist() == ids
+    assert found.scores[0].tolist() == scores.tolist()
+
+
 def test_the_proof_needs_few_candidates_where_one_code_leads() -> None:
     vectors, codes = unit(5000, 64), unit(1, 8, 64)
     codes[0, 1:] *= 0.1
@@ -105,6 +122,14 @@ def test_the_proof_needs_few_candidates_where_one_code_leads() -> None:
     assert found.certainty == ("certified",)
     assert found.ids[0].tolist() == exhaustive(codes[0], vectors, 5, 50.0)[0]
     assert found.scored[0] < 1000
+
+
+@pytest.mark.parametrize("count", [1, 17, 513, 4096 + 512 + 9])
+def test_the_last_rows_are_looked_at_too(count: int) -> None:
+    vectors = 0.1 * unit(count, 8)
+    codes = unit(1, 3, 8)
+    vectors[-1] = codes[0, 1]
+    assert filled(vectors).search(codes_of(codes), 1, scale=20.0).ids.tolist() == [[count - 1]]
 
 
 def test_a_spent_budget_is_said() -> None:
@@ -130,6 +155,10 @@ def test_a_sketch_is_never_farther_off_than_it_says() -> None:
         products, margins = estimate(sketch(code), sketch(vectors))
         off = np.abs(products - (vectors.astype(np.float64) @ code[0].astype(np.float64)))
         assert (off <= margins).all()
+        drawn = sketch(code)
+        missed = code - restore(drawn.values, drawn.scales)  # the worst vector there can be for this code
+        products, margins = estimate(drawn, sketch(missed))
+        assert np.abs(products[0] - float(missed[0].astype(np.float64) @ code[0])) <= margins[0]
 
 
 def test_bfloat16_is_torchs() -> None:

@@ -75,7 +75,7 @@ def reaching(products: Floats, threshold: float) -> Counts:
     Few have one, so the largest of several rows at once is looked at first: long runs are quick.
     """
     whole = len(products) // ROWS_TOGETHER * ROWS_TOGETHER
-    runs = products[:whole].reshape(whole // ROWS_TOGETHER, -1).max(axis=1)
+    runs = products[:whole].reshape(-1, ROWS_TOGETHER * products.shape[1]).max(axis=1)
     near = np.flatnonzero(runs >= threshold)[:, None] * ROWS_TOGETHER + np.arange(ROWS_TOGETHER)
     rows = np.concatenate([near.ravel(), np.arange(whole, len(products))])
     reached: Counts = rows[products[rows].max(axis=1) >= threshold]
