@@ -194,6 +194,27 @@ def test_wrong_input_is_refused(retriever: Retriever, tiny_folder: FolderOf) -> 
         Retriever(retriever.scorer, words=False).search("a", mode="words")
 
 
+def test_a_list_is_wanted_where_a_text_would_be_taken_letter_by_letter(retriever: Retriever) -> None:
+    for wrong in (retriever.add, retriever.update, retriever.remove):
+        with pytest.raises(InputError, match="must be a list of them"):
+            wrong("t1")
+    assert len(retriever) == len(TEXTS)
+
+
+def test_only_vectors_alone_are_certified(tiny_folder: FolderOf, tiny: tercet.BiEncoder) -> None:
+    reranker = tercet.CrossEncoder.from_backbone(tiny_folder("bert"), device="cpu")
+    retriever = Retriever(tiny, reranker=reranker)
+    retriever.add(TEXTS)
+    assert retriever.search("a dog", rerank=0).certified
+    both = retriever.search("a dog", 20, mode="both", rerank=0)
+    assert (len(both), both.certainty) == (20, "fused")
+    found = retriever.search("a dog", 10, rerank=4)
+    assert found.certainty == "reranked"
+    assert [hit.id for hit in found[4:]] == [hit.id for hit in retriever.search("a dog", 10, rerank=0)[4:]]
+    with pytest.raises(InputError, match="rerank must be at least 0, got -3"):
+        retriever.search("a dog", rerank=-3)
+
+
 def test_an_empty_retriever_finds_nothing(tiny: tercet.BiEncoder) -> None:
     for mode in ("vectors", "words", "both"):
         assert Retriever(tiny).search("a cat", 3, mode=mode).found == ()

@@ -27,6 +27,7 @@ def new_file(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
             partial.replace(path)
         else:
             _publish(partial, path)
+        _sync_folder(path.parent)
     finally:
         partial.unlink(missing_ok=True)
 
@@ -44,7 +45,9 @@ def new_folder(path: Path) -> Iterator[Path]:
             if file.is_file():
                 _sync(file)
         check_free(path)
+        _sync_folder(partial)
         partial.rename(path)
+        _sync_folder(path.parent)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 
@@ -124,3 +127,17 @@ def _publish(partial: Path, path: Path) -> None:
 def _sync(file: Path) -> None:
     with file.open("rb") as opened:
         os.fsync(opened.fileno())
+
+
+def _sync_folder(folder: Path) -> None:
+    """See to it that the names in a folder survive a power cut, where a system can promise that."""
+    try:
+        opened = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(opened)
+    except OSError:
+        pass
+    finally:
+        os.close(opened)

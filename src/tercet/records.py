@@ -83,7 +83,8 @@ class Hits(Sequence[Hit]):
     """What a search found, best first.
 
     ``certainty`` says whether these are the best there are: ``certified`` (proven), ``certified up to the
-    index's recall`` (proven if the graph that was asked missed nothing), or ``budget reached``.
+    index's recall`` (proven if the graph that was asked missed nothing), or ``budget reached``; of hits whose
+    order is not the vectors' alone, ``fused`` or ``reranked``.
     """
 
     found: tuple[Hit, ...]

@@ -16,7 +16,7 @@ from tercet.index.items import Item
 from tercet.index.repair import problems, repair
 from tercet.index.segment import Storage
 from tercet.index.store import GRAPH_FROM, Store
-from tercet.inputs import check_choice, check_context, check_contexts, check_text, check_top
+from tercet.inputs import check_choice, check_context, check_contexts, check_many, check_text, check_top
 from tercet.models.cross import CrossEncoder
 from tercet.models.dual import DualEncoder
 from tercet.models.load import load
@@ -34,6 +34,8 @@ FUSED = 100
 RANK_OFFSET = 60
 """Of reciprocal rank fusion (Cormack et al., 2009): a candidate gains 1 / (60 + its rank)."""
 RERANKED = 50
+ATTEMPTS = 5
+"""How often a search is done again because a candidate that it found was removed meanwhile."""
 
 
 class Retriever:
@@ -119,8 +121,8 @@ class Retriever:
         Args:
             on_progress: called with the number of candidates that were kept since the last call.
         """
-        for part in in_parts(candidates, ADDED_AT_ONCE):
-            items = list(self._items(part))
+        for part in in_parts(check_many(candidates, "candidates"), ADDED_AT_ONCE):
+            items = list(_items(part))
             self.store.add(items, self._vectors(items))
             if on_progress is not None:
                 on_progress(len(items))
@@ -144,7 +146,7 @@ class Retriever:
         if on_progress is not None and done:
             on_progress(done)
         for part in in_parts(islice(candidates, done, None), ADDED_AT_ONCE):
-            items = list(self._items(part))
+            items = list(_items(part))
             done += len(items)
             self.store.add(items, self._vectors(items), facts={"source": source, "done": done})
             if on_progress is not None:
@@ -152,15 +154,15 @@ class Retriever:
 
     def update(self, candidates: Iterable[Item], *, on_progress: Callable[[int], None] | None = None) -> None:
         """Put candidates in the place of those that have their ids, and beside the others."""
-        for part in in_parts(candidates, ADDED_AT_ONCE):
-            items = list(self._items(part))
+        for part in in_parts(check_many(candidates, "candidates"), ADDED_AT_ONCE):
+            items = list(_items(part))
             self.store.update(items, self._vectors(items))
             if on_progress is not None:
                 on_progress(len(items))
 
     def remove(self, ids: Iterable[str]) -> None:
         """Take out candidates that are there."""
-        self.store.remove(list(ids))
+        self.store.remove([str(id_) for id_ in check_many(ids, "ids")])
 
     def compact(self, *, graph_from: int = GRAPH_FROM) -> None:
         """Put all vectors together, without those removed; if there are many, in a graph that is quick."""
@@ -202,21 +204,18 @@ class Retriever:
         check_choice("mode", mode, MODES)
         if rerank and self.reranker is None:
             raise InputError("there is no reranker: give the Retriever a cross-encoder")
+        if rerank is not None and rerank < 0:
+            raise InputError(f"rerank must be at least 0, got {rerank}")
         again = 0 if self.reranker is None else RERANKED if rerank is None else rerank
-        wanted = max(k, again)
-        among = None if where is None else self.store.where(where)
-        if mode == "words":
-            found = [Named(self._by_words(context, wanted, among), "certified") for context in asked]
-        else:
-            found = self._by_vectors(asked, wanted if mode == "vectors" else FUSED, exact=exact, among=among)
-        if mode == "both":
-            found = [
-                Named(fused([named.scores, self._by_words(context, FUSED, among)], wanted), named.certainty)
-                for context, named in zip(asked, found, strict=True)
-            ]
-        hits = [self._hits(named) for named in found]
-        if self.reranker is not None and again:
-            hits = [self._reranked(context, each) for context, each in zip(asked, hits, strict=True)]
+        codes = None if mode == "words" else self._codes(asked)
+        for _ in range(ATTEMPTS):
+            among = None if where is None else self.store.where(where)
+            found = self._named(asked, codes, max(k, again), mode=mode, among=among, exact=exact)
+            hits = [self._hits(named) for named in found]
+            if all(len(each) == len(named.scores) for each, named in zip(hits, found, strict=True)):
+                break  # otherwise somebody has removed a candidate since it was found
+        if again:
+            hits = [self._reranked(context, each, again) for context, each in zip(asked, hits, strict=True)]
         return [Hits(each[:k], each.certainty) for each in hits]
 
     def save(self, path: str | PathLike[str]) -> Path:
@@ -247,14 +246,6 @@ class Retriever:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _items(self, candidates: Sequence[str | Item]) -> Iterator[Item]:
-        number = self.store.database.next_number()
-        for place, candidate in enumerate(candidates):
-            item = candidate if isinstance(candidate, Item) else Item("", candidate)
-            named = item if item.id else replace(item, id=str(number + place))
-            check_text(named.text, f"candidate {named.id!r}")
-            yield named
-
     def _vectors(self, items: Sequence[Item]) -> Floats:
         return self._encoded([item.text for item in items])
 
@@ -262,22 +253,36 @@ class Retriever:
         vectors = self.scorer.encode_candidates(texts)
         return unit(vectors) if self.scorer.by_angle else vectors
 
-    def _by_vectors(
-        self, contexts: Sequence[Context], k: int, *, exact: bool, among: "Counts | None"
-    ) -> "list[Named]":
+    def _codes(self, contexts: Sequence[Context]) -> Codes:
         codes = self.scorer.encode_contexts(contexts)
-        if self.scorer.by_angle:
-            codes = Codes(unit(codes.vectors), codes.mask)
+        return Codes(unit(codes.vectors), codes.mask) if self.scorer.by_angle else codes
+
+    def _named(
+        self,
+        contexts: Sequence[Context],
+        codes: Codes | None,
+        k: int,
+        *,
+        mode: Mode,
+        among: "Counts | None",
+        exact: bool,
+    ) -> "list[Named]":
+        """The best candidates of each context, by their numbers."""
+        most = k if mode != "both" else max(k, FUSED)
+        words = [] if mode == "vectors" else [self._by_words(context, most, among) for context in contexts]
+        if codes is None:
+            return [Named(scores, "certified") for scores in words]
+        vectors = self._by_vectors(codes, most, exact=exact, among=among)
+        if mode == "vectors":
+            return vectors
+        both = zip(vectors, words, strict=True)
+        return [Named(fused([named.scores, scores], k), "fused") for named, scores in both]
+
+    def _by_vectors(self, codes: Codes, k: int, *, exact: bool, among: "Counts | None") -> "list[Named]":
         found = self.store.search(codes, k, scale=self.scorer.attention_scale, exact=exact, among=among)
+        times = self.scorer.score_scale
         return [
-            Named(
-                {
-                    int(n): float(s) * self.scorer.score_scale
-                    for n, s in zip(ids, scores, strict=True)
-                    if n >= 0
-                },
-                certainty,
-            )
+            Named({int(n): float(s) * times for n, s in zip(ids, scores, strict=True) if n >= 0}, certainty)
             for ids, scores, certainty in zip(found.ids, found.scores, found.certainty, strict=True)
         ]
 
@@ -295,13 +300,15 @@ class Retriever:
             tuple(Hit(item.id, item.text, score, item.metadata) for item, score in ordered), named.certainty
         )
 
-    def _reranked(self, context: Context, hits: Hits) -> Hits:
+    def _reranked(self, context: Context, hits: Hits, count: int) -> Hits:
+        """The best of ``hits`` in the order of the reranker, with its scores; the others as they were."""
         if self.reranker is None or not hits:
             return hits
-        scores = self.reranker.score(context, [hit.text for hit in hits])
-        order = best(scores, len(hits)).tolist()
-        again = (Hit(hits[n].id, hits[n].text, float(scores[n]), hits[n].metadata) for n in order)
-        return Hits(tuple(again), hits.certainty)
+        read = hits[:count]
+        scores = self.reranker.score(context, [hit.text for hit in read])
+        order = best(scores, len(read)).tolist()
+        again = (replace(read[place], score=float(scores[place])) for place in order)
+        return Hits((*again, *hits[count:]), "reranked")
 
 
 class Named(NamedTuple):
@@ -316,6 +323,16 @@ def in_parts(values: Iterable[T], size: int) -> Iterator[list[T]]:
     left = iter(values)
     while part := list(islice(left, size)):
         yield part
+
+
+def _items(candidates: Sequence[object]) -> Iterator[Item]:
+    """Candidates as items; a plain text has no id yet."""
+    for place, candidate in enumerate(candidates):
+        if isinstance(candidate, Item):
+            check_text(candidate.text, f"candidate {candidate.id or place!r}")
+            yield candidate
+        else:
+            yield Item("", check_text(candidate, f"candidate {place}"))
 
 
 def fused(rankings: Sequence[Mapping[int, float]], k: int) -> dict[int, float]:

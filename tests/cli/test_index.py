@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from tests.cli.command import assert_fails, tercet, tercet_process
 
+import tercet as library
 from tercet import retrieve as tercet_retrieve
 
 FolderOf = Callable[[str], Path]
@@ -134,6 +135,17 @@ def test_wrong_input_ends_in_one_line(index: str, tmp_path: Path, rows: Path) ->
     assert_fails(tercet(*build, "--id-column", "id"), "there is no column 'id'")
     assert_fails(tercet(*build, "--storage", "float8"), "storage must be one of")
     assert not (tmp_path / "new.tercet").exists()
+    empty = tmp_path / "empty.txt"
+    empty.write_text("")
+    assert tercet("index", "build", str(empty), "-o", str(tmp_path / "new.tercet")).returncode == 1
+    assert not (tmp_path / "new.tercet").exists()
+    made = library.Retriever("bi", path=tmp_path / "made.tercet")
+    made.close()
+    assert_fails(tercet("index", "build", str(rows), "-o", str(tmp_path / "made.tercet")), "exists")
+    assert_fails(
+        tercet("index", "build", str(rows), "-o", str(tmp_path / "made.tercet"), "--column", "x"), "exists"
+    )
+    assert (tmp_path / "made.tercet").is_dir()
 
 
 def test_two_processes_share_an_index(index: str) -> None:

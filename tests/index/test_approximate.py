@@ -89,3 +89,34 @@ def test_a_structure_that_is_cut_short_is_named(method: Method, tmp_path: Path) 
     file.write_bytes(file.read_bytes()[:5000])
     with pytest.raises(BrokenIndexError, match=r"faiss\.index is not whole"):
         ApproximateIndex.load(tmp_path / "index")
+
+
+def test_an_index_whose_vectors_were_all_removed_is_empty_and_can_be_saved(
+    method: Method, tmp_path: Path
+) -> None:
+    index = ApproximateIndex(24, method=method)
+    index.add(np.arange(2000), clustered(2000))
+    index.remove(np.arange(2000))
+    loaded = ApproximateIndex.load(index.save(tmp_path / "index"))
+    for each in (index, loaded):
+        assert each.search(contexts(1, 3), 4).ids.tolist() == [[-1] * 4]
+        each.add(np.arange(5), clustered(5))
+        assert len(each) == 5
+
+
+def test_few_that_are_left_are_found(method: Method) -> None:
+    index, vectors = ApproximateIndex(24, method=method), clustered(3000)
+    index.add(np.arange(3000), vectors)
+    index.remove(np.arange(20, 3000))
+    for found in index.search(contexts(10, 2), 5).ids.tolist():
+        assert len(set(found) & set(range(20))) == 5
+
+
+def test_what_is_learnt_of_few_is_learnt_again_of_many(method: Method) -> None:
+    index, exact = ApproximateIndex(24, method=method), ExactIndex(24)
+    for each in (index, exact):
+        each.add(np.arange(1000), 0.01 * clustered(1000))  # short ones, which would teach a wrong range
+        each.add(np.arange(1000, 6000), clustered(5000, seed=4))
+    asked = contexts(20, 1)
+    found, wanted = index.search(asked, 10).ids.tolist(), exact.search(asked, 10).ids.tolist()
+    assert np.mean([len(set(a) & set(b)) for a, b in zip(found, wanted, strict=True)]) >= 9.5

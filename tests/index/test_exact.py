@@ -214,3 +214,26 @@ def test_a_segment_finds_its_rows_by_ids_in_any_order() -> None:
     assert segment.rows(np.array([9, 4, 5, 3, 10])).tolist() == [2, -1, 0, 1, -1]
     segment.alive[2] = False
     assert segment.rows(np.array([9, 3])).tolist() == [-1, 1]
+
+
+def test_several_segments_of_any_length_are_one_index() -> None:
+    index, every = ExactIndex(8), unit(5200, 8)
+    for start, end in ((0, 4096), (4096, 4609), (4609, 4620), (4620, 5200)):
+        index.segments.append(Segment.of(np.arange(start, end), every[start:end]))
+    for codes in (unit(1, 1, 8), unit(1, 5, 8), unit(6, 3, 8)):
+        found = index.search(codes_of(codes), 7, scale=3.0)
+        for row, each in enumerate(codes):
+            assert found.ids[row].tolist() == exhaustive(each, every, 7, 3.0)[0]
+
+
+def test_numbers_that_float32_cannot_compare_are_refused() -> None:
+    index = filled(unit(5, 3))
+    for factor in (1e20, 1e-20):
+        with pytest.raises(InputError, match="and float32 can compare those from"):
+            index.add(np.array([9]), np.float32(factor) * unit(1, 3))
+        with pytest.raises(InputError, match="code 0 has numbers of about"):
+            index.search(codes_of(np.float32(factor) * unit(1, 1, 3)), 1)
+    with pytest.raises(InputError, match="code 0 holds a number that is not finite"):
+        index.search(codes_of(np.full((1, 1, 3), np.nan, dtype=np.float32)), 1)
+    with pytest.raises(InputError, match="scale must be"):
+        index.search(codes_of(unit(1, 2, 3)), 1, scale=0.0)

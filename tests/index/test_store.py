@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -256,3 +257,115 @@ def test_kill_9_at_any_moment_leaves_the_last_committed_state(tmp_path: Path) ->
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "6 rounds" in done.stdout
+
+
+def test_candidates_without_an_id_get_a_free_number(tmp_path: Path) -> None:
+    store = Store.create(tmp_path / "numbers.tercet", WIDTH)
+    put(store, "1", "2", "3")
+    store.add([Item("", "a"), Item("", "b"), Item("4", "c")], vectors(["a", "b", "c"]))
+    assert {item.text: item.id for item in store.items(np.arange(9)).values()} == {
+        "the 1": "1",
+        "the 2": "2",
+        "the 3": "3",
+        "a": "3+",
+        "b": "4+",
+        "c": "4",
+    }
+    with pytest.raises(InputError, match="an update needs the id of each candidate"):
+        store.update([Item("", "d")], vectors(["d"]))
+
+
+def test_what_json_cannot_hold_is_refused_before_anything_is_written(store: Store) -> None:
+    for item in (
+        Item("x", "x", {"a": float("nan")}),
+        Item("x", "x", {"a": np.int64(1)}),
+        Item("\ud800", "x"),
+    ):
+        with pytest.raises(InputError, match="cannot be kept as JSON"):
+            store.add([item], vectors(["x"]))
+    assert len(store) == 6
+
+
+def test_metadata_is_compared_with_what_can_be_compared(store: Store) -> None:
+    store.add([Item("none", "none", {"letters": None, "a.b": 1, 'c"d': 2})], vectors(["none"]))
+    assert len(store.where({"letters": np.int64(3)})) == 2
+    assert {item.id for item in store.items(store.where({"letters": [None, 5]})).values()} == {
+        "none",
+        "house",
+    }
+    assert len(store.where({"a.b": 1})) == 1
+    assert len(store.where({"letters": []})) == 0
+    for wrong in ({"a": 1}, b"x", 2**70):
+        with pytest.raises(InputError, match="letters="):
+            store.where({"letters": wrong})
+
+
+def test_a_graph_that_lost_most_of_its_candidates_is_not_asked(tmp_path: Path) -> None:
+    store = Store.create(tmp_path / "graph.tercet", WIDTH, words=False)
+    names = [f"n{n}" for n in range(1500)]
+    put(store, *names)
+    store.compact(graph_from=1)
+    store.remove(names[:1000])
+    found = store.search(ask("the n1200"), 20)
+    assert found.certainty == ("certified",)
+    assert found.ids[0].tolist() == store.search(ask("the n1200"), 20, exact=True).ids[0].tolist()
+
+
+def test_a_broken_graph_or_index_of_words_is_done_without_and_repaired(store: Store) -> None:
+    store.compact(graph_from=1)
+    (graph,) = store.path.glob("segments/*/graph.faiss")
+    graph.write_bytes(graph.read_bytes()[:60])
+    (store.path / "words" / "meta.json").write_text("garbage")
+    opened = Store(store.path)
+    assert ids(opened, "the fish", 1) == ["fish"]
+    with pytest.raises(BrokenIndexError, match="words is broken: run tercet index repair"):
+        opened.search_words("fish", 1)
+    put(opened, "river")
+    assert [line.split(":")[0][:5] for line in problems(opened)] == ["graph"]  # words still have to hear
+    opened.remove(["river"])
+    repair(opened, lambda texts: vectors(list(texts)))
+    with opened.writer():
+        opened.retell_words()
+    assert problems(opened) == []
+    assert len(opened.search_words("fish", 1)) == 1
+
+
+def test_threads_of_one_store_wait_for_each_other(store: Store) -> None:
+    def add(start: int) -> None:
+        for number in range(start, start + 15):
+            put(store, f"t{number}")
+
+    def look() -> None:
+        for _ in range(60):
+            found = store.search(ask("the fish"), 5).ids[0].tolist()
+            assert len(set(found)) == 5
+
+    with ThreadPoolExecutor(3) as pool:
+        for done in [pool.submit(add, 100), pool.submit(add, 200), pool.submit(look)]:
+            done.result()
+    assert len(store) == 36
+    assert problems(store) == []
+
+
+def test_a_reader_looks_again_when_files_vanish_under_its_eyes(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.compact()
+    reader, load = Store(store.path), store_module.Segment.load
+    calls = []
+
+    def slow(folder: Path) -> object:
+        if not calls:
+            calls.append(folder)
+            put(store, "river")
+            store.compact()  # sweeps away what the reader is about to load
+        return load(folder)
+
+    monkeypatch.setattr(store_module.Segment, "load", slow)
+    assert len(reader.index()) == 7
+
+
+def test_a_closed_store_says_so(store: Store) -> None:
+    store.close()
+    with pytest.raises(InputError, match="open it again"):
+        len(store)

@@ -66,17 +66,20 @@ def build(
     Example: tercet index build sample:faq.en --column answer -o faq.tercet
     """
     rows = open_rows(file, file_format)
+    new = not out.exists()
     source = _source(file, [column, id_column, storage, words])
     with waiting(f"loading {model}"):
         retriever = _begin(out, source, model, precision, storage, words=words)
     try:
         with counting("encoding", total=number_of_rows(file, file_format)) as advance:
             retriever.build(items(rows, column, id_column), source=source, on_progress=advance)
+        if not len(retriever):
+            raise InputError(f"{file} holds no candidates: there is nothing to search")
         with waiting("putting it together"):
             retriever.compact()
         retriever.store.note({"finished": True})
     except TercetError:
-        if not len(retriever):  # a typing error should not leave a folder in the way
+        if new and not len(retriever):  # a typing error should not leave a folder in the way
             retriever.close()
             shutil.rmtree(out)
         raise
@@ -247,15 +250,17 @@ def _begin(out: Path, source: str, model: str, precision: str, storage: str, *, 
     from tercet.retrieve import Retriever
 
     if not out.exists():
-        return Retriever(
+        made = Retriever(
             model,
             path=out,
             storage=cast("Storage", storage),
             words=words,
             precision=cast("Precision", precision),
         )
+        made.store.note({"source": source})
+        return made
     begun = Retriever.open(out, model, precision=cast("Precision", precision))
-    if begun.store.fact("source") not in (None, source) or begun.store.fact("finished"):
+    if begun.store.fact("source") != source or begun.store.fact("finished"):
         raise OutputError(f"{out} exists: choose another folder, or put more in with tercet index add")
     return begun
 
@@ -263,5 +268,5 @@ def _begin(out: Path, source: str, model: str, precision: str, storage: str, *, 
 def _source(file: str, settings: list[Any]) -> str:
     """What makes a build the same build."""
     path = Path(file)
-    known = [str(path.resolve()), path.stat().st_size] if path.is_file() else [file]
+    known = [str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns] if path.is_file() else [file]
     return json.dumps([*known, *settings])

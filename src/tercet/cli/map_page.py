@@ -34,7 +34,8 @@ group; move over a point to read it.</p>
 const points = DATA;
 const canvas = document.querySelector("canvas"), shown = document.querySelector("#text");
 const xs = points.map(p => p[0]), ys = points.map(p => p[1]);
-const low = [Math.min(...xs), Math.min(...ys)], high = [Math.max(...xs), Math.max(...ys)];
+const least = (a, b) => Math.min(a, b), most = (a, b) => Math.max(a, b);
+const low = [xs.reduce(least), ys.reduce(least)], high = [xs.reduce(most), ys.reduce(most)];
 function at(p) {
   const edge = 12, w = canvas.width - 2 * edge, h = canvas.height - 2 * edge;
   return [edge + w * (p[0] - low[0]) / (high[0] - low[0] || 1),
@@ -100,7 +101,7 @@ def _page(places: "Floats", colours: Sequence[str], texts: Sequence[str], groups
         [round(float(x), 4), round(float(y), 4), colour, text[:LONGEST]]
         for (x, y), colour, text in zip(places, colours, texts, strict=True)
     ]
-    data = json.dumps(points, ensure_ascii=False).replace("</", "<\\/")  # no text may end the script
+    data = json.dumps(points, ensure_ascii=False).replace("<", "\\u003c")  # no text may end the script
     filled = PAGE.replace("COUNT", f"{len(texts):,}").replace("GROUPS", f"{groups:,}")
     return filled.replace("DATA", data)
 

@@ -69,6 +69,7 @@ class ApproximateIndex(VectorIndex):
         self._alive: Flags = np.empty(0, dtype=np.bool_)
         self._structure: Any = None
         self._mapped: Path | None = None
+        self._learnt = 0
 
     def __len__(self) -> int:
         return len(self._exact)
@@ -96,7 +97,9 @@ class ApproximateIndex(VectorIndex):
     def remove(self, ids: Counts) -> None:
         """Take out vectors that are there."""
         self._exact.remove(ids)
-        self._alive[np.isin(self._ids, ids)] = False
+        self._alive = self._alive & ~np.isin(self._ids, ids)
+        if 2 * len(self) < len(self._ids):
+            self._build()
 
     def vectors(self, ids: Counts) -> Floats:
         """``[C, D]``: what is kept under ids."""
@@ -116,15 +119,15 @@ class ApproximateIndex(VectorIndex):
 
     def search(self, codes: Codes, k: int, *, scale: float = 1.0) -> Found:
         """The ``k`` best candidates of each context, proven up to what faiss may have missed."""
-        self._check_codes(codes, k)
+        self._check_codes(codes, k, scale)
         return certified_search(self, codes, k, scale=scale, budget=max(self.budget, k))
 
     def save(self, path: Path) -> Path:
         """Write a new folder."""
+        if not self._alive.all():
+            self._build()
         with new_folder(path) as partial:
             self._exact.save(partial / VECTORS)
-            if not self._alive.all():
-                self._build()
             if self._structure is not None:
                 self._faiss.write_index(self._structure, str(partial / FILE))
                 np.save(partial / "ids.npy", self._ids)
@@ -143,6 +146,7 @@ class ApproximateIndex(VectorIndex):
             index._structure, index._mapped = read_structure(index._faiss, path / FILE), path / FILE
             index._ids = np.load(path / "ids.npy", allow_pickle=False)
             index._alive = np.ones(len(index._ids), dtype=np.bool_)
+            index._learnt = len(index._ids)
         return index
 
     @classmethod
@@ -161,10 +165,14 @@ class ApproximateIndex(VectorIndex):
         return self._faiss.SearchParametersIVF(nprobe=effort, **more)
 
     def _outgrown(self, more: int) -> bool:
-        """Whether so little was there, or so much was removed, that it is better to begin again."""
-        return len(self._ids) < LEAST_TO_LEARN <= len(self._ids) + more or 2 * len(self) < len(self._ids)
+        """Whether so much comes that what was learnt of the vectors before is too little."""
+        return self._learnt < MOST_TO_LEARN and len(self._ids) + more >= max(4 * self._learnt, LEAST_TO_LEARN)
 
     def _build(self) -> None:
+        if not len(self):
+            self._ids, self._alive = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.bool_)
+            self._structure, self._mapped, self._learnt = None, None, 0
+            return
         segments = [(segment, np.flatnonzero(segment.alive)) for segment in self._exact.segments]
         self._ids = np.concatenate([segment.ids[rows] for segment, rows in segments])
         self._alive = np.ones(len(self._ids), dtype=np.bool_)
@@ -172,6 +180,7 @@ class ApproximateIndex(VectorIndex):
         self._structure = empty_structure(self._faiss, self.width, self.method, len(self._ids))
         vectors = np.concatenate([segment.vectors(rows) for segment, rows in segments])
         fill(self._structure, vectors)
+        self._learnt = len(vectors)
 
 
 def build_graph(vectors: Floats, file: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple, Self, TypeAlias, get_args
 import numpy as np
 
 from tercet.errors import InputError
+from tercet.inputs import check_scale
 from tercet.records import Codes, Counts, Floats
 
 Certainty: TypeAlias = Literal["certified", "certified up to the index's recall", "budget reached"]
@@ -16,6 +17,9 @@ or not known, because looking on would have cost more than was allowed."""
 
 CERTAINTIES: tuple[Certainty, ...] = get_args(Certainty)
 """The surest first."""
+
+SMALLEST, LARGEST = 1e-12, 1e12
+"""What the numbers of a vector may be: squares and products of them stay well within float32."""
 
 NO_ID = -1
 """Where fewer were found than asked for."""
@@ -91,7 +95,7 @@ class VectorIndex(ABC):
         ids = check_ids(ids)
         return ids, check_vectors(vectors, count=len(ids), width=self.width)
 
-    def _check_codes(self, codes: Codes, k: int) -> None:
+    def _check_codes(self, codes: Codes, k: int, scale: float) -> None:
         if k < 1:
             raise InputError(f"k must be at least 1, got {k}")
         if codes.vectors.ndim != 3 or codes.vectors.shape[2] != self.width:
@@ -100,6 +104,8 @@ class VectorIndex(ABC):
             )
         if not codes.mask.any(axis=1).all():
             raise InputError("every context needs at least one code")
+        _check_lengths(codes.vectors[codes.mask], "code")
+        check_scale("scale", scale)
 
 
 def check_ids(ids: Counts) -> Counts:
@@ -121,7 +127,20 @@ def check_vectors(vectors: Floats, *, count: int, width: int) -> Floats:
     found = np.ascontiguousarray(vectors, dtype=np.float32)
     if found.shape != (count, width):
         raise InputError(f"vectors must be [{count}, {width}], one for each id, got {list(found.shape)}")
-    if not np.isfinite(found).all():
-        place = int(np.flatnonzero(~np.isfinite(found).all(axis=1))[0])
-        raise InputError(f"vector {place} holds a number that is not finite: it cannot be compared")
+    _check_lengths(found, "vector")
     return found
+
+
+def _check_lengths(vectors: Floats, what: str) -> None:
+    """Raise unless products of vectors ``[N, D]`` can be computed in float32, and bounds on them."""
+    if not np.isfinite(vectors).all():
+        place = int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])
+        raise InputError(f"{what} {place} holds a number that is not finite: it cannot be compared")
+    largest = np.abs(vectors).max(axis=1, initial=0.0)
+    odd = (largest > LARGEST) | ((largest > 0) & (largest < SMALLEST))
+    if odd.any():
+        place = int(np.flatnonzero(odd)[0])
+        raise InputError(
+            f"{what} {place} has numbers of about {largest[place]:.0e}, and float32 can compare those from "
+            f"{SMALLEST:.0e} to {LARGEST:.0e}: scale all vectors"
+        )

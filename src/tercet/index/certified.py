@@ -48,8 +48,8 @@ def certified_search(
 
     Args:
         scale: how sharply candidates attend to codes, as in ``match``.
-        budget: how many candidates may be scored for one context before it is given up to prove the answer;
-            as many as there are, by default.
+        budget: after so many scored candidates of one context it is given up to prove the answer; as many as
+            there are, by default.
     """
     if budget is not None and budget < k:
         raise InputError(f"a budget of {budget} candidates cannot give the {k} best: allow more")
@@ -81,4 +81,6 @@ def _search(index: ProductIndex, codes: Floats, best: Best, scale: float, budget
         if len(unproven) and budget <= len(seen) < len(index):
             return "budget reached"
         depth = min(DEEPER * depth, len(index))
+    if len(best.ids) < min(best.k, len(index)):  # an index that misses some may miss them all
+        return "budget reached"
     return "certified" if index.exact else "certified up to the index's recall"

@@ -40,6 +40,7 @@ class Database:
     def __init__(self, file: Path, *, create: bool = False) -> None:
         if not create and not file.is_file():
             raise InputError(f"{file.parent} is no index: make one with tercet index build")
+        self._file = file
         self._lock = RLock()
         self._connection = sqlite3.connect(file, check_same_thread=False, isolation_level=None, timeout=30)
         with said(file):
@@ -48,7 +49,6 @@ class Database:
             if create:
                 self._connection.executescript(f"BEGIN; {SCHEMA} COMMIT;")
             self.ask("SELECT count(*) FROM facts")
-        self._file = file
 
     def close(self) -> None:
         """Give the file back."""
@@ -69,12 +69,12 @@ class Database:
 
     def ask(self, question: str, values: Sequence[Any] = ()) -> list[Any]:
         """The rows that answer a question."""
-        with self._lock:
+        with self._lock, said(self._file):
             return self._connection.execute(question, values).fetchall()
 
     def tell(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
         """A statement for each row."""
-        with self._lock:
+        with self._lock, said(self._file):
             self._connection.executemany(statement, rows)
 
     @property
@@ -103,13 +103,10 @@ class Database:
         found = self.ask("SELECT seq FROM sqlite_sequence WHERE name = 'candidates'")
         return int(found[0][0]) + 1 if found else 0
 
-    def insert(self, numbers: Counts, items: Sequence[Item]) -> None:
-        """Write candidates down."""
-        rows = (
-            (number, item.id, item.text, json.dumps(dict(item.metadata), ensure_ascii=False))
-            for number, item in zip(numbers.tolist(), items, strict=True)
-        )
-        self.tell("INSERT INTO candidates VALUES (?, ?, ?, ?)", rows)
+    def insert(self, numbers: Counts, rows: Sequence[tuple[str, str, str]]) -> None:
+        """Write down ids, texts and metadata."""
+        numbered = ((number, *row) for number, row in zip(numbers.tolist(), rows, strict=True))
+        self.tell("INSERT INTO candidates VALUES (?, ?, ?, ?)", numbered)
 
     def delete(self, numbers: Counts) -> None:
         """Forget candidates; those that are in a segment are removed from it."""
@@ -135,9 +132,12 @@ class Database:
         """The numbers of the candidates whose metadata has these values; a list means any of its values."""
         conditions, values = ["1"], list[Any]()
         for name, value in wanted.items():
-            choices = list(value) if isinstance(value, (list, tuple, set)) else [value]
-            conditions.append(f"json_extract(metadata, ?) IN ({', '.join('?' * len(choices))})")
-            values += [f'$."{name}"', *choices]
+            several = isinstance(value, (list, tuple, set, frozenset))
+            choices = [_bindable(name, choice) for choice in (value if several else [value])]
+            listed = ", ".join("?" * len(choices))
+            empty = "OR json_extract(metadata, ?) IS NULL" if None in choices else ""
+            conditions.append(f"(json_extract(metadata, ?) IN ({listed}) {empty})")
+            values += [f'$."{name}"', *choices, *([f'$."{name}"'] if empty else [])]
         rows = self.ask(f"SELECT number FROM candidates WHERE {' AND '.join(conditions)}", values)
         return np.array([number for (number,) in rows], dtype=np.int64)
 
@@ -168,6 +168,27 @@ class Database:
             yield from self.ask(f"{question} ({', '.join('?' * len(part))})", part)
 
 
+def row_of(item: Item) -> tuple[str, str, str]:
+    """Id, text and metadata as the tables keep them."""
+    try:
+        metadata = json.dumps(dict(item.metadata), ensure_ascii=False, allow_nan=False)
+        for text in (item.id, item.text, metadata):
+            text.encode()
+    except (TypeError, ValueError) as error:
+        raise InputError(f"candidate {item.id!r} cannot be kept as JSON: {error}") from None
+    return item.id, item.text, metadata
+
+
+def _bindable(name: str, value: Any) -> Any:
+    """A value that SQLite can compare with; numpy's numbers become plain ones."""
+    plain = value.item() if hasattr(value, "item") else value
+    if plain is not None and not isinstance(plain, (str, int, float)):
+        raise InputError(f"metadata is compared with texts, numbers and truth values, got {name}={value!r}")
+    if isinstance(plain, int) and abs(plain) >= 2**63:
+        raise InputError(f"{name}={value} is too large to compare with")
+    return plain
+
+
 @contextmanager
 def said(file: Path) -> Iterator[None]:
     """What SQLite complains of, in a line that says what to do."""
@@ -178,4 +199,6 @@ def said(file: Path) -> Iterator[None]:
             raise OutputError(f"{file.parent} cannot be written to: {error}") from None
         if isinstance(error, sqlite3.OperationalError) and "locked" in str(error):
             raise OutputError(f"{file.parent} is busy: try again ({error})") from None
+        if isinstance(error, sqlite3.ProgrammingError):
+            raise InputError(f"{file.parent} cannot be asked ({error}): open it again") from None
         raise BrokenIndexError(f"{file} is no whole database ({error}): restore it from a copy") from None

@@ -12,7 +12,7 @@ from tercet.files import new_folder, read_json, write_json
 from tercet.index.base import Certainty, Found, Neighbours, VectorIndex
 from tercet.index.scan import scan
 from tercet.index.scoring import Best, joined
-from tercet.index.segment import STORAGES, Segment, Storage
+from tercet.index.segment import STORAGES, Segment, Storage, joined_segments
 from tercet.inputs import check_choice
 from tercet.records import Codes, Counts, Flags, Floats
 
@@ -79,7 +79,7 @@ class ExactIndex(VectorIndex):
 
     def search(self, codes: Codes, k: int, *, scale: float = 1.0) -> Found:
         """The ``k`` best candidates of each context, proven."""
-        self._check_codes(codes, k)
+        self._check_codes(codes, k, scale)
         contexts = [vectors[mask] for vectors, mask in zip(codes.vectors, codes.mask, strict=True)]
         best = [Best(k) for _ in contexts]
         together = max(1, CODES_AT_ONCE // codes.mask.shape[1])
@@ -130,11 +130,8 @@ class ExactIndex(VectorIndex):
     def _merge_small(self) -> None:
         """Keep each segment at least twice as long as the next, so that there are never many."""
         while len(self.segments) > 1 and len(self.segments[-2]) < 2 * len(self.segments[-1]):
-            last = [self.segments.pop(), self.segments.pop()][::-1]
-            rows = [np.flatnonzero(segment.alive) for segment in last]
-            ids = np.concatenate([segment.ids[row] for segment, row in zip(last, rows, strict=True)])
-            vectors = [segment.vectors(row) for segment, row in zip(last, rows, strict=True)]
-            self.segments.append(Segment.of(ids, np.concatenate(vectors), self.storage))
+            last = self.segments[-2:]
+            self.segments[-2:] = [joined_segments(last, self.storage)]
 
 
 def _check_there(ids: Counts, there: Flags) -> None:

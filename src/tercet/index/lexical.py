@@ -84,6 +84,10 @@ class LexicalIndex:
         numbers = searcher.fast_field_values(NUMBER, [address for _, address in hits])
         return [(int(number), float(score)) for number, (score, _) in zip(numbers, hits, strict=True)]
 
+    def reload(self) -> None:
+        """See what other processes have written."""
+        self._index.reload()
+
     def words(self, text: str) -> list[str]:
         """The words of a text as they are looked for."""
         words: list[str] = self._analyzer.analyze(in_pairs(text))

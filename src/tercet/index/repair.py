@@ -20,7 +20,9 @@ def problems(store: Store) -> list[str]:
         lost, strange = _differences(store)
         found += [f"{len(lost):,} candidates have no vector"] if len(lost) else []
         found += [f"{len(strange):,} vectors belong to no candidate"] if len(strange) else []
-    return found
+    found += [f"graph of segment {name}: {what}" for name, what in store.graph_problems().items()]
+    said = store.words_problem()
+    return [*found, said] if said else found
 
 
 def repair(store: Store, encode: Callable[[Sequence[str]], Floats]) -> int:
@@ -29,8 +31,8 @@ def repair(store: Store, encode: Callable[[Sequence[str]], Floats]) -> int:
     Args:
         encode: gives the vectors ``[C, D]`` of texts.
     """
-    broken = broken_segments(store)
     with store.writer():
+        broken = broken_segments(store)
         with store.change():
             store.database.tell("DELETE FROM segments WHERE name = ?", [(name,) for name in broken])
         lost, strange = _differences(store)
@@ -41,7 +43,10 @@ def repair(store: Store, encode: Callable[[Sequence[str]], Floats]) -> int:
             items = store.items(numbers)
             vectors = encode([items[number].text for number in numbers.tolist()])
             store.put_back(numbers, vectors)
-        store.retell_words()
+        for name in store.graph_problems():
+            store.drop_graph(name)
+        if store.words_problem():
+            store.retell_words()
         store.sweep()
     return len(lost)
 

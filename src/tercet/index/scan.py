@@ -36,7 +36,7 @@ def scan_sketch(segment: Segment, code: Floats, best: Best) -> None:
         alive = segment.alive[block]
         threshold = max(best.threshold, kth_largest((products - margins)[alive], best.k))
         rows = np.flatnonzero(alive & (products + margins >= threshold))
-        offer(segment, rows + block.start, code, best, scale=1.0)
+        score_rows(segment, rows + block.start, code, best, scale=1.0)
 
 
 def scan_products(segment: Segment, contexts: list[Floats], found: list[Best], *, scale: float) -> None:
@@ -51,7 +51,7 @@ def scan_products(segment: Segment, contexts: list[Floats], found: list[Best], *
         parts = np.split(products, ends, axis=1)
         for codes, best, part, off in zip(contexts, found, parts, offs, strict=True):
             rows = narrowed(part, segment.alive[block], best, scale=scale, off=off)
-            offer(segment, rows + block.start, codes, best, scale=scale)
+            score_rows(segment, rows + block.start, codes, best, scale=scale)
         size, start = PRODUCTS_AT_ONCE, block.stop
 
 
@@ -82,7 +82,7 @@ def reaching(products: Floats, threshold: float) -> Counts:
     return reached
 
 
-def offer(segment: Segment, rows: Counts, codes: Floats, best: Best, *, scale: float) -> None:
+def score_rows(segment: Segment, rows: Counts, codes: Floats, best: Best, *, scale: float) -> None:
     """Score rows exactly."""
     if len(rows):
         best.offer(segment.ids[rows], exact_scores(codes, segment.vectors(rows), scale))

@@ -1,6 +1,6 @@
 """Vectors that do not change, in memory or in the files of a folder, which are mapped into memory."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import file_digest
 from pathlib import Path
@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from tercet.errors import BrokenIndexError
+from tercet.errors import BrokenIndexError, ModelError
 from tercet.files import new_folder, read_json, write_json
 from tercet.index.sketch import Sketch, restore, sketch
 from tercet.records import Counts, Flags, Floats
@@ -94,7 +94,7 @@ class Segment:
     @classmethod
     def load(cls, folder: Path) -> "Segment":
         """A segment whose files are read when they are needed; only their sizes are checked now."""
-        about = read_json(folder / ABOUT)
+        about = _about(folder)
         found = {name: open_array(folder / f"{name}.npy") for name in about["digests"]}
         drawn = Sketch(found["sketch"], found["scales"], found["errors"], found["lengths"])
         count = int(about["rows"])
@@ -120,12 +120,26 @@ class Segment:
 def damage(folder: Path) -> str:
     """What is wrong with a segment's files, in a few words; nothing if they are as they were written."""
     try:
-        about = read_json(folder / ABOUT)
+        about = _about(folder)
         Segment.load(folder)
-    except Exception as error:  # whatever a broken file makes of reading it
+    except (BrokenIndexError, KeyError, TypeError, ValueError) as error:
         return str(error)
     changed = [name for name, known in about["digests"].items() if digest(folder / f"{name}.npy") != known]
     return f"changed since they were written: {', '.join(changed)}" if changed else ""
+
+
+def joined_segments(segments: Sequence[Segment], storage: Storage) -> Segment:
+    """One segment of what is alive in several."""
+    living = [(segment, np.flatnonzero(segment.alive)) for segment in segments]
+    ids = np.concatenate([segment.ids[rows] for segment, rows in living])
+    return Segment.of(ids, np.concatenate([segment.vectors(rows) for segment, rows in living]), storage)
+
+
+def _about(folder: Path) -> dict[str, Any]:
+    try:
+        return read_json(folder / ABOUT)
+    except ModelError as error:
+        raise BrokenIndexError(f"{error}; run tercet index repair") from None
 
 
 def digest(file: Path) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from threading import RLock
 from typing import Any
 from uuid import uuid4
 
@@ -18,16 +19,15 @@ import numpy as np
 from filelock import FileLock, Timeout
 
 from tercet.errors import BrokenIndexError, InputError, LockedIndexError, OutputError
-from tercet.extras import require
 from tercet.files import check_free, new_folder, writing
-from tercet.index.approximate import ApproximateIndex, build_graph, read_structure
-from tercet.index.base import CERTAINTIES, Found, check_vectors
-from tercet.index.database import Database
+from tercet.index.approximate import build_graph
+from tercet.index.base import Found, check_vectors
+from tercet.index.database import Database, row_of
 from tercet.index.exact import ExactIndex
 from tercet.index.items import Item
 from tercet.index.lexical import LexicalIndex
-from tercet.index.scoring import Best, joined
-from tercet.index.segment import STORAGES, Segment, Storage
+from tercet.index.segment import STORAGES, Segment, Storage, digest, joined_segments
+from tercet.index.snapshot import Snapshot, open_graph, without
 from tercet.inputs import check_choice
 from tercet.records import Codes, Counts, Floats
 
@@ -36,6 +36,7 @@ DATABASE, SEGMENTS, WORDS, LOCK = "store.sqlite", "segments", "words", "writer.l
 GRAPH = "graph.faiss"
 GRAPH_FROM = 20_000
 """Below that, a scan is as quick."""
+SAID_AT_ONCE = 20_000
 FEW = 8192
 """Vectors wait in the database until there are so many: then they become a segment."""
 
@@ -51,13 +52,15 @@ class Store:
             raise InputError(f"{path} has the format {facts('format')}, and this tercet reads {FORMAT}")
         self.width: int = facts("width")
         self.storage: Storage = facts("storage")
-        self._words = LexicalIndex(path / WORDS) if facts("words") else None
+        self.has_words: bool = facts("words")
+        self._words = open_words(path / WORDS) if self.has_words else None
         self._lock = FileLock(path / LOCK)
-        self._seen = -1
+        self._guard, self._writing = RLock(), RLock()
+        self._seen: tuple[int, int] | None = None
+        self._own = 0
+        """How many changes came from here: SQLite tells only of those of others."""
         self._loaded: dict[str, Segment] = {}
-        self._index = ExactIndex(self.width, storage=self.storage)
-        self._graphs: dict[int, ApproximateIndex] = {}
-        """Over those segments of the index that have one, by the segment's identity."""
+        self._snapshot = Snapshot(ExactIndex(self.width, storage=self.storage), {})
 
     @classmethod
     def create(
@@ -108,8 +111,8 @@ class Store:
             "candidates": len(self),
             "removed": len(self.database.column("removed")),
             "segments": len(self._loaded),
-            "graphs": len(self._graphs),
-            "words": "yes" if self._words is not None else "no",
+            "graphs": len(self.snapshot().graphs),
+            "words": "yes" if self.has_words else "no",
             "width": self.width,
             "storage": index.storage,
             "model": self.fact("model") or "not remembered",
@@ -129,44 +132,23 @@ class Store:
         """What was written down under a name."""
         return self.database.fact(name)
 
+    def snapshot(self) -> Snapshot:
+        """The vectors as they are now."""
+        with self._guard:
+            while self._seen != (self.database.version, self._own):
+                version = self.database.version
+                try:
+                    self._snapshot = self._read()
+                    self._seen = version, self._own
+                    break  # a writer that is quicker than we are must not keep us here
+                except BrokenIndexError:  # or a writer has swept away what was to be read
+                    if version == self.database.version:
+                        raise
+            return self._snapshot
+
     def index(self) -> ExactIndex:
-        """The vectors as they are now; what is written later does not change it."""
-        version = self.database.version
-        while version != self._seen:
-            try:
-                with self.database.transaction(write=False):
-                    self._index = self._read()
-            except BrokenIndexError:
-                if version == self.database.version:
-                    raise
-            else:
-                self._seen = version
-            version = self.database.version  # a writer may have swept away what was to be read
-        return self._index
-
-    def search(
-        self,
-        codes: Codes,
-        k: int,
-        *,
-        scale: float = 1.0,
-        exact: bool = False,
-        among: "Counts | None" = None,
-    ) -> Found:
-        """The numbers of the ``k`` best candidates of each context.
-
-        Args:
-            exact: look at every vector, even where there is a graph.
-            among: look only at these numbers, and at each of them.
-        """
-        index = self.index()
-        if among is not None:
-            return index.among(among).search(codes, k, scale=scale)
-        rest = [segment for segment in index.segments if exact or id(segment) not in self._graphs]
-        found = [ExactIndex(self.width, storage=self.storage, segments=rest).search(codes, k, scale=scale)]
-        if not exact:
-            found += [graph.search(codes, k, scale=scale) for graph in self._graphs.values()]
-        return merged(found, k)
+        """The vectors as they are now, without graphs."""
+        return self.snapshot().index
 
     def items(self, numbers: Counts) -> dict[int, Item]:
         """Candidates by their numbers, those that are there."""
@@ -178,13 +160,50 @@ class Store:
 
     def search_words(self, text: str, k: int) -> list[tuple[int, float]]:
         """The numbers and BM25 scores of the best candidates by their words."""
-        if self._words is None:
+        if not self.has_words:
             raise InputError(f"{self.path} was made without words: build it again with them")
+        if self._words is None:
+            raise BrokenIndexError(f"{self.path / WORDS} is broken: run tercet index repair")
         return self._words.search(text, k)
+
+    def search(
+        self,
+        codes: Codes,
+        k: int,
+        *,
+        scale: float = 1.0,
+        exact: bool = False,
+        among: "Counts | None" = None,
+    ) -> Found:
+        """As ``Snapshot.search``, over the vectors as they are now."""
+        return self.snapshot().search(codes, k, scale=scale, exact=exact, among=among)
+
+    def words_problem(self) -> str:
+        """What is wrong with the index of words, if something is."""
+        if not self.has_words or self.database.ask("SELECT 1 FROM unsaid LIMIT 1"):
+            return ""
+        if self._words is None:
+            return "words: cannot be read"
+        return "" if len(self._words) == len(self) else f"words: {len(self._words):,} of {len(self):,}"
+
+    def graph_problems(self) -> dict[str, str]:
+        """The segments whose graphs are not as they were written, and why."""
+        known = self.fact("graph") or {}
+        names = [name for name in self.database.column("segments", "name") if self._graph(name).is_file()]
+        whole = {known.get("segment"): known.get("digest")}
+        return {name: "changed" for name in names if whole.get(name) != digest(self._graph(name))}
+
+    def drop_graph(self, segment: str) -> None:
+        """Remove a graph; compacting builds it again."""
+        self._graph(segment).unlink()
 
     @contextmanager
     def writer(self) -> Iterator[None]:
         """Be the one who writes, for the length of the block."""
+        with self._writing:  # threads wait for each other; another process is told
+            yield from self._locked()
+
+    def _locked(self) -> Iterator[None]:
         try:
             self._lock.acquire(timeout=0)
         except Timeout:
@@ -203,9 +222,9 @@ class Store:
     @contextmanager
     def change(self) -> Iterator[None]:
         """One transaction; for a writer."""
-        with self.database.transaction():
+        with self._guard, self.database.transaction():
             yield
-        self._seen = -1  # SQLite tells only others that something changed
+            self._own += 1
 
     def add(self, items: Sequence[Item], vectors: Floats, *, facts: Mapping[str, Any] | None = None) -> None:
         """Put in candidates with new ids, all or none of them.
@@ -240,12 +259,12 @@ class Store:
         with self.writer():
             if not self._is_compact():
                 self._merge()
-            for name, segment in self._loaded.items():
-                file = self.path / SEGMENTS / name / GRAPH
+            for name, segment in dict(self._loaded).items():
+                file = self._graph(name)
                 if len(segment) >= graph_from and not file.is_file():
                     build_graph(segment.vectors(slice(None)), file)
-                    with self.change():
-                        self.database.set_facts({"graph": name})  # so that readers look again
+                    with self.change():  # so that readers look again
+                        self.database.set_facts({"graph": {"segment": name, "digest": digest(file)}})
 
     def _is_compact(self) -> bool:
         index = self.index()
@@ -253,7 +272,7 @@ class Store:
 
     def _merge(self) -> None:
         index = self.index()
-        made = self._write(_joined(index.segments, self.storage)) if len(index) else []
+        made = self._write(joined_segments(index.segments, self.storage)) if len(index) else []
         with self.change():
             for table in ("segments", "fresh", "removed"):
                 self.database.tell(f"DELETE FROM {table}", [()])
@@ -270,8 +289,11 @@ class Store:
             self.database.tell("INSERT INTO segments VALUES (?)", [(name,) for name in made])
 
     def retell_words(self) -> None:
-        """Let the index of words hear of everything again; for a writer."""
-        if self._words is not None:
+        """Make the index of words anew; for a writer."""
+        if self.has_words:
+            shutil.rmtree(self.path / WORDS, ignore_errors=True)
+            (self.path / WORDS).mkdir()
+            self._words = LexicalIndex(self.path / WORDS)
             with self.change():
                 self.database.tell("INSERT OR IGNORE INTO unsaid SELECT number FROM candidates", [()])
             self._tell_words()
@@ -280,21 +302,24 @@ class Store:
         self, items: Sequence[Item], vectors: Floats, facts: Mapping[str, Any], *, replacing: bool
     ) -> None:
         vectors = check_vectors(vectors, count=len(items), width=self.width)
-        ids = [item.id for item in items]
-        if len(set(ids)) < len(ids):
-            raise InputError(f"an id may come once, and {_twice(ids)!r} comes again")
+        if replacing and not all(item.id for item in items):
+            raise InputError("an update needs the id of each candidate: add those that have none")
         with self.writer():
+            first = self.database.next_number()
+            numbers = np.arange(first, first + len(items), dtype=np.int64)
+            rows = [row_of(item) for item in self._named(items, first)]
+            ids = [id_ for id_, _, _ in rows]
+            if len(set(ids)) < len(ids):
+                raise InputError(f"an id may come once, and {_twice(ids)!r} comes again")
             known = self.database.numbers(ids)
             if known and not replacing:
                 raise InputError(f"{next(iter(known))!r} is there already: update it, or remove it first")
-            first = self.database.next_number()
-            numbers = np.arange(first, first + len(items), dtype=np.int64)
             gone = np.array(list(known.values()), dtype=np.int64)
             made = self._segments_for(numbers, vectors, gone)
             with self.change():
                 self._forget(gone)
-                self.database.insert(numbers, items)
-                if self._words is not None:
+                self.database.insert(numbers, rows)
+                if self.has_words:
                     self.database.tell("INSERT INTO unsaid VALUES (?)", [(n,) for n in numbers.tolist()])
                 if made:
                     self.database.tell("DELETE FROM fresh", [()])
@@ -303,6 +328,17 @@ class Store:
                     self.database.add_fresh(numbers, vectors)
                 self.database.set_facts(facts)
             self._tell_words()
+
+    def _named(self, items: Sequence[Item], first: int) -> Iterator[Item]:
+        """Items with ids: those that have none get their number, or what follows it if that is taken."""
+        numbers = [str(first + place) for place in range(len(items))]
+        taken = {item.id for item in items} | set(self.database.numbers(numbers))
+        for name, item in zip(numbers, items, strict=True):
+            if not item.id:
+                while name in taken or (name not in numbers and self.database.numbers([name])):
+                    name += "+"
+                taken.add(name)
+            yield item if item.id else replace(item, id=name)
 
     def _segments_for(self, numbers: Counts, vectors: Floats, gone: Counts) -> list[str]:
         """New files for many vectors and those that waited; no files for few."""
@@ -322,35 +358,44 @@ class Store:
 
     def _forget(self, numbers: Counts) -> None:
         self.database.delete(numbers)
-        if self._words is not None:
+        if self.has_words:
             self.database.tell("INSERT OR IGNORE INTO unsaid VALUES (?)", [(n,) for n in numbers.tolist()])
 
     def _tell_words(self) -> None:
         """Let the index of words hear of what changed, perhaps for the second time, if it was killed then."""
-        numbers = np.array(self.database.column("unsaid"), dtype=np.int64)
-        if self._words is None or not len(numbers):
+        if self._words is None:
             return
-        there = self.database.items(numbers)
-        self._words.change(numbers, np.array(list(there)), [item.text for item in there.values()])
-        with self.change():
-            self.database.tell("DELETE FROM unsaid WHERE number = ?", [(n,) for n in numbers.tolist()])
+        every = np.array(self.database.column("unsaid"), dtype=np.int64)
+        for numbers in np.array_split(every, -(-len(every) // SAID_AT_ONCE) or 1):
+            if len(numbers):
+                there = self.database.items(numbers)
+                self._words.change(numbers, np.array(list(there)), [item.text for item in there.values()])
+                with self.change():
+                    rows = [(number,) for number in numbers.tolist()]
+                    self.database.tell("DELETE FROM unsaid WHERE number = ?", rows)
 
-    def _read(self) -> ExactIndex:
-        names = self.database.column("segments", "name")
-        self._loaded = {
-            name: self._loaded.get(name) or Segment.load(self.path / SEGMENTS / name) for name in names
-        }
-        removed = np.array(self.database.column("removed"), dtype=np.int64)
-        segments = [without(segment, removed) for segment in self._loaded.values()]
-        self._graphs = {}
-        for name, segment in zip(self._loaded, segments, strict=True):
-            file = self.path / SEGMENTS / name / GRAPH
-            if file.is_file():
-                self._graphs[id(segment)] = ApproximateIndex.over(segment, open_graph(file))
-        numbers, vectors = self.database.fresh(self.width)
+    def _read(self) -> Snapshot:
+        with self.database.transaction(write=False):
+            names = self.database.column("segments", "name")
+            loaded = {
+                name: self._loaded.get(name) or Segment.load(self.path / SEGMENTS / name) for name in names
+            }
+            removed = np.array(self.database.column("removed"), dtype=np.int64)
+            numbers, vectors = self.database.fresh(self.width)
+        self._loaded = loaded
+        segments = [without(segment, removed) for segment in loaded.values()]
         if len(numbers):
             segments.append(Segment.of(numbers, vectors, self.storage))
-        return ExactIndex(self.width, storage=self.storage, segments=segments)
+        graphs = {place: open_graph(self._graph(name), segments[place]) for place, name in enumerate(names)}
+        if self._words is not None:
+            self._words.reload()
+        return Snapshot(
+            ExactIndex(self.width, storage=self.storage, segments=segments),
+            {place: graph for place, graph in graphs.items() if graph is not None},
+        )
+
+    def _graph(self, name: str) -> Path:
+        return self.path / SEGMENTS / name / GRAPH
 
     def sweep(self) -> None:
         """Remove files that no transaction has named; for a writer."""
@@ -360,37 +405,12 @@ class Store:
                 shutil.rmtree(folder, ignore_errors=True)
 
 
-def merged(found: Sequence[Found], k: int) -> Found:
-    """The best of what was found in several places; it is as certain as the least certain of them."""
-    if len(found) == 1:
-        return found[0]
-    best = [Best(k) for _ in found[0].certainty]
-    for part in found:
-        for each, ids, scores in zip(best, part.ids, part.scores, strict=True):
-            each.offer(ids[ids >= 0], scores[ids >= 0])
-    ids, scores = joined(best, k)
-    certainty = [max(said, key=CERTAINTIES.index) for said in zip(*(p.certainty for p in found), strict=True)]
-    return Found(ids, scores, tuple(certainty), np.sum([part.scored for part in found], axis=0))
-
-
-def open_graph(file: Path) -> Any:
-    """A graph that was written beside a segment."""
-    return read_structure(require("faiss", extra="index", purpose="search in a graph"), file)
-
-
-def without(segment: Segment, numbers: Counts) -> Segment:
-    """The same vectors, some of them marked as removed."""
-    rows = segment.rows(numbers)
-    alive = segment.alive.copy()
-    alive[rows[rows >= 0]] = False
-    return replace(segment, alive=alive)
-
-
-def _joined(segments: Sequence[Segment], storage: Storage) -> Segment:
-    living = [np.flatnonzero(segment.alive) for segment in segments]
-    parts = list(zip(segments, living, strict=True))
-    ids = np.concatenate([segment.ids[rows] for segment, rows in parts])
-    return Segment.of(ids, np.concatenate([segment.vectors(rows) for segment, rows in parts]), storage)
+def open_words(folder: Path) -> LexicalIndex | None:
+    """The index of words, or none if it is broken: all else can be used without it."""
+    try:
+        return LexicalIndex(folder)
+    except (ValueError, OSError):
+        return None
 
 
 def _twice(ids: Sequence[str]) -> str:
