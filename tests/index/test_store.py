@@ -249,14 +249,14 @@ def test_what_is_no_store_is_named(tmp_path: Path, store: Store) -> None:
 def test_kill_9_at_any_moment_leaves_the_last_committed_state(tmp_path: Path) -> None:
     script = Path(__file__).parents[2] / "benchmarks" / "kill_index.py"
     done = subprocess.run(
-        [sys.executable, str(script), "--rounds", "6", "--folder", str(tmp_path)],
+        [sys.executable, str(script), "--rounds", "15", "--folder", str(tmp_path)],
         capture_output=True,
         text=True,
         timeout=300,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "6 rounds" in done.stdout
+    assert "15 rounds" in done.stdout
 
 
 def test_candidates_without_an_id_get_a_free_number(tmp_path: Path) -> None:
@@ -369,3 +369,13 @@ def test_a_closed_store_says_so(store: Store) -> None:
     store.close()
     with pytest.raises(InputError, match="open it again"):
         len(store)
+
+
+def test_an_update_of_what_waits_for_a_segment_leaves_one_of_it(store: Store, small_segments: None) -> None:
+    store.compact()
+    put(store, "a", "b")  # they wait
+    made = [Item("a", "the other a"), *items("c", "d", "e")]
+    store.update(made, vectors([item.text for item in made]))  # enough for a segment
+    assert problems(store) == []
+    assert ids(store, "the other a", 1) == ["a"]
+    assert len(store.index()) == len(store) == 11
