@@ -164,6 +164,7 @@ class Store:
             raise InputError(f"{self.path} was made without words: build it again with them")
         if self._words is None:
             raise BrokenIndexError(f"{self.path / WORDS} is broken: run tercet index repair")
+        self.snapshot()  # words that others wrote are seen with it
         return self._words.search(text, k)
 
     def search(
@@ -188,10 +189,9 @@ class Store:
 
     def graph_problems(self) -> dict[str, str]:
         """The segments whose graphs are not as they were written, and why."""
-        known = self.fact("graph") or {}
-        names = [name for name in self.database.column("segments", "name") if self._graph(name).is_file()]
-        whole = {known.get("segment"): known.get("digest")}
-        return {name: "changed" for name in names if whole.get(name) != digest(self._graph(name))}
+        names = filter(self._has_graph, self.database.column("segments", "name"))
+        known = self.fact("graph")
+        return {name: "changed" for name in names if known["digest"] != digest(self._graph(name))}
 
     def drop_graph(self, segment: str) -> None:
         """Remove a graph; compacting builds it again."""
@@ -260,11 +260,11 @@ class Store:
             if not self._is_compact():
                 self._merge()
             for name, segment in dict(self._loaded).items():
-                file = self._graph(name)
-                if len(segment) >= graph_from and not file.is_file():
-                    build_graph(segment.vectors(slice(None)), file)
+                if len(segment) >= graph_from and not self._has_graph(name):
+                    build_graph(segment.vectors(slice(None)), self._graph(name))
+                    known = {"segment": name, "digest": digest(self._graph(name))}
                     with self.change():  # so that readers look again
-                        self.database.set_facts({"graph": {"segment": name, "digest": digest(file)}})
+                        self.database.set_facts({"graph": known})
 
     def _is_compact(self) -> bool:
         index = self.index()
@@ -333,12 +333,12 @@ class Store:
         """Items with ids: those that have none get their number, or what follows it if that is taken."""
         numbers = [str(first + place) for place in range(len(items))]
         taken = {item.id for item in items} | set(self.database.numbers(numbers))
-        for name, item in zip(numbers, items, strict=True):
-            if not item.id:
-                while name in taken or (name not in numbers and self.database.numbers([name])):
-                    name += "+"
-                taken.add(name)
-            yield item if item.id else replace(item, id=name)
+        for number, item in zip(numbers, items, strict=True):
+            name = item.id or number
+            while not item.id and (name in taken or (name != number and self.database.numbers([name]))):
+                name += "+"
+            taken.add(name)
+            yield replace(item, id=name)
 
     def _segments_for(self, numbers: Counts, vectors: Floats, gone: Counts) -> list[str]:
         """New files for many vectors and those that waited; no files for few."""
@@ -396,6 +396,9 @@ class Store:
 
     def _graph(self, name: str) -> Path:
         return self.path / SEGMENTS / name / GRAPH
+
+    def _has_graph(self, name: str) -> bool:
+        return (self.fact("graph") or {}).get("segment") == name and self._graph(name).is_file()
 
     def sweep(self) -> None:
         """Remove files that no transaction has named; for a writer."""
