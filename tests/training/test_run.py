@@ -18,7 +18,8 @@ from tests.conftest import SENTENCES
 import tercet
 from tercet.errors import DataError, InputError, OutputError
 from tercet.records import Lesson
-from tercet.training.lesson_sets import LessonSets
+from tercet.training.lesson_sets import LessonSets, both_ways, read_sets
+from tercet.training.optimisers import set_dropout
 from tercet.training.recipe import make_recipe, read_recipe
 from tercet.training.run import run_recipe, with_seed
 from tercet.training.settings import ObjectiveConfig
@@ -175,6 +176,30 @@ def test_a_teacher_scores_each_candidate_of_a_row_for_itself(tiny_folder: Folder
     pairs = [(lesson.context, *lesson.candidates) for lesson in found.train]
     assert pairs == [("a cat", "a dog ran"), ("a cat", "old house"), ("a river", "the sea")]
     assert [len(lesson.targets) for lesson in (*found.train, *found.dev)] == [1] * 5
+
+
+def test_pairs_are_learnt_both_ways(tiny_folder: FolderOf, tmp_path: Path) -> None:
+    content = [{"context": f"{n} a", "candidate": f"b {n}", "score": 0.5} for n in "cde"]
+    part = {"files": rows(tmp_path / "train.jsonl", content), "both_ways": True}
+    dev = {"files": rows(tmp_path / "dev.jsonl", [{"context": "x", "candidate": "y", "score": 1}])}
+    table = tables(tiny_folder("bert"), data={"train": part, "dev": dev}, objective={"kind": "cosine"})
+    found = read_sets(make_recipe(table, name="test"), None)
+    pairs = [(lesson.context, *lesson.candidates) for lesson in found.train]
+    assert pairs[:3] == [("c a", "b c"), ("d a", "b d"), ("e a", "b e")]
+    assert pairs[3:] == [(second, first) for first, second in pairs[:3]]
+    assert len(found.dev) == 1
+    with pytest.raises(DataError, match="only a pair of two texts can be learnt both ways"):
+        both_ways([Lesson(("a", "b"), ("c",))])
+
+
+def test_dropout_is_set_everywhere(tiny_folder: FolderOf, tmp_path: Path) -> None:
+    scorer = tercet.BiEncoder.from_backbone(tiny_folder("bert"), device="cpu")
+    set_dropout(scorer, 0.3)
+    shares = {module.p for module in scorer.modules() if isinstance(module, torch.nn.Dropout)}
+    assert shares == {0.3}
+    run(tables(tiny_folder("bert"), training={"epochs": 1, "dropout": 0.0}), tmp_path / "run")
+    with pytest.raises(InputError, match="dropout must be at least 0 and below 1, got 1"):
+        make_recipe(tables(tiny_folder("bert"), training={"dropout": 1}), name="test")
 
 
 def test_a_teacher_scores_answers_of_others_too(tiny_folder: FolderOf) -> None:

@@ -78,6 +78,9 @@ class DataConfig:
     drop_overlap: bool = False
     """Leave out training rows that dev or test data hold too, instead of refusing to train."""
 
+    both_ways: bool = False
+    """Learn each pair the other way round too, where neither text is the context of the other."""
+
     def __post_init__(self) -> None:
         check_choice("reader", self.reader, READER_KINDS)
         if isinstance(self.files, str):
@@ -93,7 +96,8 @@ class DataConfig:
             raise InputError(f"labels are for pairs, not for {self.reader}")
         if self.limit is not None:
             check_count("limit", self.limit)
-        check_flag("drop_overlap", self.drop_overlap)
+        for name in ("drop_overlap", "both_ways"):
+            check_flag(name, getattr(self, name))
 
 
 def read_lessons(config: DataConfig, *, root: Path | None = None) -> Iterator[Lesson]:

@@ -2,12 +2,12 @@
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tercet.data.overlap import without_overlap
 from tercet.data.readers import all_lessons
-from tercet.errors import InputError
+from tercet.errors import DataError, InputError
 from tercet.records import Lesson
 from tercet.training.recipe import Recipe
 
@@ -45,7 +45,17 @@ def read_sets(recipe: Recipe, root: Path | None, *, sealed: Sequence[Lesson] = (
     else:
         dev = all_lessons(recipe.dev, root=root)
         train = without_overlap(train, dev, name="dev", drop=recipe.train.drop_overlap)
-    return LessonSets(train, dev, test)
+    return LessonSets(both_ways(train) if recipe.train.both_ways else train, dev, test)
+
+
+def both_ways(lessons: Sequence[Lesson]) -> list[Lesson]:
+    """Each pair, and each pair with its texts exchanged."""
+    turned = []
+    for lesson in lessons:
+        if not isinstance(lesson.context, str) or len(lesson.candidates) != 1:
+            raise DataError(f"{lesson.where}: only a pair of two texts can be learnt both ways")
+        turned.append(replace(lesson, context=lesson.candidates[0], candidates=(lesson.context,)))
+    return [*lessons, *turned]
 
 
 def hold_out(lessons: Sequence[Lesson], *, seed: int) -> tuple[list[Lesson], list[Lesson]]:

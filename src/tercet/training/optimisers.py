@@ -97,6 +97,13 @@ def freeze(module: nn.Module, *, embeddings: bool, layers: int) -> int:
     return frozen
 
 
+def set_dropout(module: nn.Module, share: float) -> None:
+    """Leave out this share of states in training, wherever the module leaves out some."""
+    for part in module.modules():
+        if isinstance(part, nn.Dropout):
+            part.p = share
+
+
 def _is_word_embedding(name: str) -> bool:
     return any(part in name.split(".") for part in ("word_embeddings", "tok_embeddings"))
 

@@ -127,6 +127,9 @@ class TrainSettings:
     """Stop after so many looks without improvement."""
     checkpoints: int = 2
     """How many are kept."""
+    dropout: float | None = None
+    """The share of states that is left out while training; the model's own, mostly 0.1, by default. A small
+    model that has little time to learn does better with 0."""
     freeze_embeddings: bool = False
     """Leave the word embeddings as they are."""
     freeze_layers: int = 0
@@ -149,6 +152,8 @@ class TrainSettings:
                 raise InputError(f"{name} must be at least 0, got {getattr(self, name)}")
         if self.patience is not None:
             check_count("patience", self.patience)
+        if self.dropout is not None and not 0 <= self.dropout < 1:
+            raise InputError(f"dropout must be at least 0 and below 1, got {self.dropout}")
         if self.last_layer_std is not None:
             check_scale("last_layer_std", self.last_layer_std)
         for name in ("bf16", "freeze_embeddings", "tensorboard"):

@@ -30,7 +30,14 @@ from tercet.training.examples import Example
 from tercet.training.gather import from_first, is_first_process
 from tercet.training.learner import Learner, Material, material
 from tercet.training.objectives import CrossObjective, DualObjective
-from tercet.training.optimisers import WarmPlateau, freeze, make_optimiser, make_schedule, rescale_last_layer
+from tercet.training.optimisers import (
+    WarmPlateau,
+    freeze,
+    make_optimiser,
+    make_schedule,
+    rescale_last_layer,
+    set_dropout,
+)
 from tercet.training.settings import BatchSettings, TrainSettings
 
 Measure: TypeAlias = Callable[[], dict[str, float]]
@@ -197,6 +204,8 @@ def train(
     callbacks: Sequence[TrainerCallback] = (),
 ) -> list[dict[str, float]]:
     """Move the scorer's weights to the best look; gives what was logged. ``folder`` keeps the checkpoints."""
+    if settings.dropout is not None:
+        set_dropout(scorer, settings.dropout)
     frozen = freeze(scorer, embeddings=settings.freeze_embeddings, layers=settings.freeze_layers)
     if settings.freeze_layers and not frozen:
         raise InputError("freeze_layers found no layer to freeze in this architecture: set it to 0")
