@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tercet.errors import BrokenIndexError, InputError
+from tercet.index.approximate import ApproximateIndex
 from tercet.index.certified import certified_search
 from tercet.index.exact import ExactIndex
 from tercet.index.scoring import exact_scores, poly_scores
@@ -159,6 +160,19 @@ def test_a_sketch_is_never_farther_off_than_it_says() -> None:
         missed = code - restore(drawn.values, drawn.scales)  # the worst vector there can be for this code
         products, margins = estimate(drawn, sketch(missed))
         assert np.abs(products[0] - float(missed[0].astype(np.float64) @ code[0])) <= margins[0]
+
+
+def test_a_search_leaves_the_threads_of_torch_alone() -> None:
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        for index in (ExactIndex(8), ApproximateIndex(8)):
+            index.add(np.arange(2000), unit(2000, 8))
+            for count in (1, 5):
+                index.search(codes_of(unit(1, count, 8)), 3)
+                assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
 
 
 def test_bfloat16_is_torchs() -> None:

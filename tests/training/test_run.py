@@ -413,19 +413,17 @@ def test_a_run_that_had_enough_does_not_go_on(tiny_folder: FolderOf, tmp_path: P
     assert_same_model(tmp_path / "model", tmp_path / "run" / "model")
 
 
-@pytest.mark.parametrize("kind", ["cosine", "softmax", "triplet", "margin_mse", "distribution"])
+@pytest.mark.parametrize("kind", ["cosine", "softmax", "triplet"])
 def test_drawn_negatives_have_no_scores(kind: str, tiny_folder: FolderOf, tmp_path: Path) -> None:
     lines = [{"anchor": f"the {n}", "positive": f"a {n}", "negative": "dog"} for n in range(20)]
     data: dict[str, Any] = {"files": rows(tmp_path / "rows.jsonl", lines), "reader": "triplets"}
     if kind in ("cosine", "softmax"):
         data = {"files": rows(tmp_path / "rows.jsonl", LINES)}
-    teacher = {"teacher": str(tiny_folder("bert"))} if kind in ("margin_mse", "distribution") else {}
     table = tables(
         tiny_folder("bert"),
         data={"train": data},
         objective={"kind": kind},
         batches={"examples": 4, "negatives": 2},
-        **teacher,
     )
     with pytest.raises(InputError, match=f"{kind} cannot use negatives that are drawn"):
         run(table, tmp_path / "run")

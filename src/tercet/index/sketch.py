@@ -56,14 +56,17 @@ def restore(values: NDArray[np.int8], scales: Floats) -> Floats:
 
 def estimate(code: Sketch, of: Sketch) -> tuple[Floats, Floats]:
     """``[N]`` products of one code with the vectors of a sketch, and ``[N]``: how far they may be off."""
-    products = whole_products(code.values, of.values)[0] * (of.scales * code.scales[0])
+    products = whole_products(code.values[0], of.values) * (of.scales * code.scales[0])
     length = code.lengths[0] + code.errors[0]
     margins = length * of.errors + code.errors[0] * of.lengths
     return products, margins + rounding(of.values.shape[1]) * length * (of.lengths + of.errors)
 
 
-def whole_products(left: NDArray[np.int8], right: NDArray[np.int8]) -> Floats:
-    """``[A, B]``: the inner products of whole numbers."""
+def whole_products(code: NDArray[np.int8], of: NDArray[np.int8]) -> Floats:
+    """``[N]``: the inner products of a vector of whole numbers ``[D]`` with others ``[N, D]``.
+
+    simsimd's ``cdist`` does the same and leaves torch with one thread: it sets OpenMP's number for good.
+    """
     simsimd: Any = require("simsimd", extra="index", purpose="searching an index")
-    products: Floats = np.asarray(simsimd.cdist(left, right, metric="dot", out_dtype="float32"))
+    products: Floats = np.asarray(simsimd.dot(of, code, out_dtype="float32"))
     return products
