@@ -95,7 +95,7 @@ def writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise OutputError(f"{path.parent} cannot be written to: {error.strerror}") from None
+        raise OutputError(f"{path.parent} cannot be written to: {error.strerror or error}") from None
 
 
 def check_free(path: Path, *, overwrite: bool = False) -> None:
