@@ -12,7 +12,7 @@ Similarity: TypeAlias = Literal["cosine", "dot"]
 PoolingKind: TypeAlias = Literal["first", "mean", "max", "mean_first", "mean_sqrt", "weighted_mean", "last"]
 CodeKind: TypeAlias = Literal["learnt", "first", "last", "last_and_first"]
 Reduction: TypeAlias = Literal["first", "mean", "max", "mean_first"]
-HeadKind: TypeAlias = Literal["linear", "dense", "native"]
+HeadKind: TypeAlias = Literal["linear", "dense", "native", "compare"]
 Activation: TypeAlias = Literal["identity", "sigmoid", "softmax", "tanh"]
 
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
@@ -121,7 +121,8 @@ class CrossConfig:
 
     head: HeadKind = "linear"
     """``linear`` on the first state (Humeau et al.); ``dense``: dropout, dense, GELU, dropout, linear;
-    ``native``: what transformers gives the architecture for sequence classification."""
+    ``native``: what transformers gives the architecture for sequence classification; ``compare``: linear on
+    the mean states of both texts, their difference and product, which begins as a cosine."""
     outputs: int = 1
     """1: a score, for regression or ranking. More: classes."""
     activation: Activation = "identity"
@@ -148,6 +149,8 @@ class CrossConfig:
             raise InputError(f"score_class must be between 0 and {self.outputs - 1}, got {self.score_class}")
         if self.activation == "softmax" and self.outputs == 1:
             raise InputError("softmax over one output is always 1: choose sigmoid or identity")
+        if self.head == "compare" and self.outputs != 1:
+            raise InputError(f"a comparing head gives 1 score, not {self.outputs} classes: choose another")
         if not 0 <= self.dropout < 1:
             raise InputError(f"dropout must be at least 0 and below 1, got {self.dropout}")
 

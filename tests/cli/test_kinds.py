@@ -157,7 +157,7 @@ def test_new_overwrites_nothing(made: dict[str, Path]) -> None:
         (("poly", "OUT", "--code-scale", "-1"), "code_scale must be a number from 1e-06 to 1e+06"),
         (("poly", "OUT", "--symmetric", "--towers", "2"), "with 1 tower, got 2"),
         (("poly", "OUT", "--backbone", "/no/where"), "there is no folder /no/where"),
-        (("cross", "OUT", "--head", "deep"), "head must be one of linear, dense, native"),
+        (("cross", "OUT", "--head", "deep"), "head must be one of linear, dense, native, compare"),
         (
             ("cross", "OUT", "--outputs", "2", "--label", "yes"),
             "2 outputs need as many different labels, got yes",

@@ -14,7 +14,7 @@ from tests.conftest import SENTENCES
 import tercet
 
 FolderOf = Callable[[str], Path]
-HEADS = ("linear", "dense", "native")
+HEADS = ("linear", "dense", "native", "compare")
 
 
 @pytest.fixture
@@ -27,7 +27,8 @@ def poly(tiny_folder: FolderOf, tmp_path: Path) -> Path:
 
 
 def make_cross(folder: Path, head: str) -> tercet.CrossEncoder:
-    config = tercet.CrossConfig(head=head, outputs=2, score_class=1)  # type: ignore[arg-type]
+    classes = {} if head == "compare" else {"outputs": 2, "score_class": 1}
+    config = tercet.CrossConfig(head=head, **classes)  # type: ignore[arg-type]
     return tercet.CrossEncoder.from_backbone(folder, config=config, device="cpu")
 
 
@@ -201,14 +202,13 @@ def test_another_head_than_the_settings_say_is_refused(cross: Path) -> None:
 
 def head_file(folder: Path) -> tuple[Path, str]:
     """Where a head's last layer lies, and what it is called there."""
+    if (folder / "head.safetensors").is_file():
+        return folder / "head.safetensors", "linear.bias"
     modules = sorted(folder.glob("*_Dense"))
     return (
         (modules[-1] / "model.safetensors", "linear.bias")
         if modules
-        else (
-            folder / "model.safetensors",
-            "classifier.bias",
-        )
+        else (folder / "model.safetensors", "classifier.bias")
     )
 
 

@@ -42,12 +42,16 @@ def cross(**settings: Any) -> Build:
     return partial(tercet.CrossEncoder.from_backbone, config=tercet.CrossConfig(**settings))
 
 
-def native_cross(folder: Path, **options: Any) -> tercet.CrossEncoder:
-    """With a last layer as small as BERT's; the weights of the tiny models are 25 times that."""
-    scorer = cross(head="native")(folder, device="cpu")
-    scorer.head.linear.weight.data *= 0.04
-    with TemporaryDirectory() as place:
-        return tercet.CrossEncoder.load(scorer.save(Path(place) / "tame"), **options)
+def tame_cross(head: str, share: float) -> Build:
+    """With a last layer of so small a share, for scores near 1, of which the tolerances are told."""
+
+    def build(folder: Path, **options: Any) -> tercet.CrossEncoder:
+        scorer = cross(head=head)(folder, device="cpu")
+        scorer.head.linear.weight.data *= share
+        with TemporaryDirectory() as place:
+            return tercet.CrossEncoder.load(scorer.save(Path(place) / "tame"), **options)
+
+    return build
 
 
 KINDS: dict[str, Build] = {
@@ -62,7 +66,8 @@ KINDS: dict[str, Build] = {
     "poly-learnt-scales": poly(learn_scales=True, logit_scale=0.1),
     "cross-linear": cross(head="linear"),
     "cross-dense": cross(head="dense"),
-    "cross-native": native_cross,
+    "cross-native": tame_cross("native", 0.04),  # BERT's spread; the tiny models have 25 times that
+    "cross-compare": tame_cross("compare", 0.1),  # the cosine
     "cross-classes": cross(outputs=3, activation="softmax", score_class=1),
     "cross-sigmoid": cross(activation="sigmoid", head="dense"),
 }

@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from tests.conftest import SENTENCES
 from torch import nn
 
 import tercet
+from tercet.models.comparison import Comparison
 from tercet.models.encoder import TokenStates
 from tercet.models.head import Head, activate
 from tercet.models.pairs import PairTokenizer
@@ -47,7 +49,7 @@ def test_a_pair_is_one_row_of_two_segments(cross: tercet.CrossEncoder) -> None:
 
 def test_segments_are_read(cross: tercet.CrossEncoder) -> None:
     pair = cross.pair_tokenizer.pair(*cross.pair_tokenizer.ids(["a dog", "the old cat"]))
-    flat = type(pair)(pair.ids, [0] * len(pair.ids), 0, 0)
+    flat = replace(pair, segments=[0] * len(pair.ids))
     with torch.no_grad():
         assert abs(float(cross([pair]) - cross([flat]))) > 1e-4
 
@@ -144,6 +146,51 @@ def test_the_dense_head_is_dense_gelu_linear_with_dropout_before_each(tiny_folde
         torch.testing.assert_close(head(TokenStates(states, torch.ones(1, 1, dtype=torch.bool))), expected)
 
 
+def test_the_comparing_head_worked_out_by_hand() -> None:
+    head = Comparison(width=2)
+    head.linear.weight.data = torch.tensor([[1.0, 0, 0, 2, 10, 0, 0, 100]])
+    head.linear.bias.data = torch.tensor([0.5])
+    states = torch.tensor([[[0.0, 2], [0, 6], [3, 3], [9, 13], [77, 77]]])  # means (0, 4) and (6, 8)
+    outputs = head(TokenStates(states, torch.tensor([[True, True, True, True, False]])), [2])
+    u, v = (0, 1), (0.6, 0.8)
+    by_hand = 1 * u[0] + 2 * v[1] + 10 * abs(u[0] - v[0]) + 100 * u[1] * v[1] + 0.5
+    assert outputs.item() == pytest.approx(by_hand)
+
+
+def test_the_comparing_head_begins_as_a_cosine(tiny_folder: FolderOf) -> None:
+    cross = make(tiny_folder("bert"), head="compare")
+    pair = cross.pair_tokenizer.pair(*cross.pair_tokenizer.ids(["a dog", "the old cat"]))
+    with torch.no_grad():
+        states = cross.encoder([pair.ids], [pair.segments]).states[0]
+        cosine = torch.cosine_similarity(states[:4].mean(0), states[4:].mean(0), dim=0)
+        assert cross([pair]).item() == pytest.approx(10 * cosine.item() - 5, abs=1e-5)
+
+
+@pytest.mark.parametrize("architecture", ["bert", "roberta"])
+def test_the_candidate_begins_after_all_that_comes_before_it(
+    tiny_folder: FolderOf, architecture: str
+) -> None:
+    pairs = make(tiny_folder(architecture), head="compare").pair_tokenizer
+    context, candidate = pairs.ids(["a dog", "the old cat"])
+    pair = pairs.pair(context, candidate)
+    assert pair.ids[pair.candidate_start :][: len(candidate)] == candidate
+
+
+def test_a_comparing_head_gives_no_classes() -> None:
+    with pytest.raises(tercet.InputError, match="1 score, not 3 classes"):
+        tercet.CrossConfig(head="compare", outputs=3)
+
+
+def test_a_new_native_head_may_have_other_outputs_than_the_folder(
+    tiny_folder: FolderOf, tmp_path: Path
+) -> None:
+    classes = make(tiny_folder("bert"), head="native", outputs=3)
+    score = make(classes.save(tmp_path / "classes"), head="native", outputs=1)
+    assert score.score("a dog", ["the old cat"]).shape == (1,)
+    of_both = [dict(each.encoder.named_parameters()) for each in (classes, score)]
+    assert all(torch.equal(weight, of_both[1][name]) for name, weight in of_both[0].items())
+
+
 def test_activations() -> None:
     outputs = torch.tensor([[0.0, 1.0]])
     assert activate(outputs, "identity").tolist() == [[0, 1]]
@@ -218,7 +265,7 @@ def test_a_model_without_room_for_two_texts_is_refused(tiny_folder: FolderOf) ->
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"head": "deep"}, "head must be one of linear, dense, native, got 'deep'"),
+        ({"head": "deep"}, "head must be one of linear, dense, native, compare, got 'deep'"),
         ({"outputs": 0}, "outputs must be at least 1, got 0"),
         ({"activation": "relu"}, "activation must be one of identity, sigmoid, softmax, tanh"),
         ({"activation": "softmax"}, "softmax over one output is always 1"),

@@ -155,7 +155,7 @@ def cross(
     out: OutArgument,
     backbone: BackboneOption = "bi",
     head: Annotated[
-        str, typer.Option(help="First state to outputs.", metavar="|".join(HEAD_KINDS))
+        str, typer.Option(help="States of a pair to outputs.", metavar="|".join(HEAD_KINDS))
     ] = CrossConfig.head,
     outputs: Annotated[int, typer.Option(help="1 for a score, more for classes.")] = CrossConfig.outputs,
     activation: Annotated[

@@ -72,7 +72,8 @@ class CrossEncoder(NeuralScorer):
     def forward(self, pairs: Sequence[PairIds]) -> Tensor:
         """``[B, k]``: the outputs for each pair, before any activation, with gradients if wanted."""
         segments = [pair.segments for pair in pairs] if self._uses_segments else None
-        outputs: Tensor = self.head(self.encoder([pair.ids for pair in pairs], segments))
+        states = self.encoder([pair.ids for pair in pairs], segments)
+        outputs: Tensor = self.head(states, [pair.candidate_start for pair in pairs])
         return outputs
 
     def classify(self, contexts: Iterable[Context], candidates: Iterable[str]) -> Floats:

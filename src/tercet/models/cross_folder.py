@@ -1,7 +1,8 @@
 """A cross-encoder as a folder, in a layout of sentence-transformers.
 
 With a native head it is a sequence classifier of transformers, which both libraries read. Other heads, which
-transformers does not have, lie behind the transformer as Pooling and Dense modules.
+transformers does not have, lie behind the transformer as Pooling and Dense modules. Only a comparing head,
+which neither library has, is a file of our own.
 """
 
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ from transformers import AutoModelForSequenceClassification
 from tercet.config import Activation, CrossConfig, HeadKind, PoolingConfig
 from tercet.errors import ModelError
 from tercet.files import read_json, read_json_if_there, read_json_list, write_json
+from tercet.models.comparison import Comparison
 from tercet.models.encoder import (
     Encoder,
     check_finite,
@@ -38,6 +40,9 @@ from tercet.models.tower_modules import (
     write_modules,
     write_pooling,
 )
+from tercet.models.weights import read_weights, write_weights
+
+HEAD = "head.safetensors"
 
 ACTIVATION_CLASSES: dict[str, Activation] = {
     "torch.nn.modules.linear.Identity": "identity",
@@ -48,11 +53,13 @@ ACTIVATION_CLASSES: dict[str, Activation] = {
 """What sentence-transformers calls them."""
 
 LAYOUTS = {
+    (),
     ("Transformer",),
     ("Transformer", "Pooling", "Dense"),
     ("Transformer", "Pooling", "Dense", "Dense"),
 }
-"""The modules of a cross-encoder: one that classifies by itself, or one with a head of ours."""
+"""The modules of a cross-encoder: one that classifies by itself, or has a head that sentence-transformers can
+build; of a comparing one it can read nothing."""
 
 SEQUENCE_CLASSIFIER = {
     "transformer_task": "sequence-classification",
@@ -67,20 +74,25 @@ class CrossParts(NamedTuple):
 
     tokenizer: Tokenizer
     encoder: Encoder
-    head: Head
+    head: Head | Comparison
     config: CrossConfig
 
 
 def read_backbone(folder: Path, *, config: CrossConfig, max_tokens: int | None, seed: int) -> CrossParts:
     """The parts of an untrained cross-encoder over the encoder in ``folder``."""
+    head: Head | Comparison
     if config.head == "native":
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            model, _ = read_transformer(folder, AutoModelForSequenceClassification, num_labels=config.outputs)
+            model, _ = read_transformer(folder, AutoModelForSequenceClassification, new_labels=config.outputs)
         encoder, head = take_apart(model, folder)
     else:
         encoder = read_encoder(folder)
-        head = new_head(config, width=encoder.width, seed=seed)
+        head = (
+            Comparison(width=encoder.width)
+            if config.head == "compare"
+            else new_head(config, width=encoder.width, seed=seed)
+        )
     tokenizer = fitting_tokenizer(folder, encoder, max_tokens=max_tokens)
     if encoder.segments > 1:
         tokenizer.use_segments()
@@ -98,7 +110,11 @@ def write_cross(parts: CrossParts, folder: Path) -> dict[str, Any]:
     tokenizer, config = parts.tokenizer, parts.config
     settings: dict[str, Any] = {"max_seq_length": tokenizer.max_tokens, "do_lower_case": tokenizer.lowercase}
     entries = [(NAMESPACE + "Transformer", "")]
-    if config.head == "native":
+    if isinstance(parts.head, Comparison):
+        write_encoder(parts.encoder, folder)
+        write_weights(parts.head, folder / HEAD)
+        entries.clear()
+    elif config.head == "native":
         _name_classes(parts)
         put_together(parts.encoder, parts.head, folder)
         settings |= SEQUENCE_CLASSIFIER
@@ -124,7 +140,13 @@ def _read_cross(folder: Path) -> CrossParts:
     modules = _modules(folder)
     settings = read_json_if_there(folder / "sentence_bert_config.json")
     kind: HeadKind = "native"
-    if len(modules) > 1:
+    head: Head | Comparison
+    if manifest is not None and (folder / HEAD).is_file():
+        kind = "compare"
+        encoder = read_encoder(folder, strict=True)
+        head = Comparison(width=encoder.width)
+        read_weights(head, folder / HEAD)
+    elif len(modules) > 1:
         kind = "linear" if len(modules) == 3 else "dense"
         encoder = read_encoder(folder, strict=manifest is not None)
         head = _read_head(modules[1:], folder)
@@ -215,7 +237,7 @@ def _own_config(manifest: dict[str, Any], found: CrossConfig, folder: Path) -> C
     return config
 
 
-def _config(kind: HeadKind, encoder: Encoder, head: Head, folder: Path) -> CrossConfig:
+def _config(kind: HeadKind, encoder: Encoder, head: Head | Comparison, folder: Path) -> CrossConfig:
     """What a folder says without our settings."""
     outputs = head.linear.out_features
     labels = tuple((encoder.transformer.config.id2label or {}).values())

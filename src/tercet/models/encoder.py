@@ -143,21 +143,25 @@ def read_encoder(folder: Path, *, strict: bool = False) -> Encoder:
     return Encoder(transformer)
 
 
-def read_transformer(folder: Path, auto_class: Any, **settings: int) -> tuple[PreTrainedModel, LoadReport]:
+def read_transformer(
+    folder: Path, auto_class: Any, *, new_labels: int | None = None
+) -> tuple[PreTrainedModel, LoadReport]:
     """The model that one of transformers' Auto classes reads, and which of its weights were not there.
 
     Args:
-        settings: of the model's configuration, to be changed, such as ``num_labels``.
+        new_labels: how many outputs a new classifier is to have, whatever the folder has.
     """
+    labels = {} if new_labels is None else {"num_labels": new_labels}
     _check_safe(folder)
     try:
-        config = AutoConfig.from_pretrained(
-            folder, local_files_only=True, trust_remote_code=False, **settings
-        )
         with quietly():
+            config = AutoConfig.from_pretrained(
+                folder, local_files_only=True, trust_remote_code=False, **labels
+            )
             transformer, report = auto_class.from_pretrained(
                 folder,
                 config=config,
+                ignore_mismatched_sizes=new_labels is not None,
                 dtype=torch.float32,
                 local_files_only=True,
                 output_loading_info=True,
@@ -166,6 +170,9 @@ def read_transformer(folder: Path, auto_class: Any, **settings: int) -> tuple[Pr
             )
     except Exception as error:  # a broken folder fails here in many ways
         raise ModelError(f"the model in {folder} cannot be read: {error}") from error
+    askew = [each[0] for each in report["mismatched_keys"]]
+    if any(name.startswith(f"{transformer.base_model_prefix}.") for name in askew):
+        raise ModelError(f"{folder} holds weights of other shapes than its config.json says: {_some(askew)}")
     for weight in transformer.parameters():
         # what is mapped from a file lies askew in memory, and other kernels would turn a last bit
         weight.data = weight.data.clone()

@@ -1,5 +1,6 @@
 """The states of a pair to its outputs, and outputs to scores."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -41,7 +42,7 @@ class Head(nn.Module):
         """What decides its outputs beside the weights."""
         return {"activation": type(self.activation).__name__, "averages": self.averages}
 
-    def forward(self, tokens: TokenStates) -> Tensor:
+    def forward(self, tokens: TokenStates, starts: Sequence[int] = ()) -> Tensor:
         """``[B, k]``, in float32: half precision would make ties of scores that differ."""
         vectors = (mean if self.averages else first)(tokens.states.float(), tokens.mask)
         if self.dense is not None:

@@ -13,6 +13,7 @@ class PairIds:
 
     ids: list[int]
     segments: list[int]
+    candidate_start: int
     context_cut: int
     candidate_cut: int
 
@@ -54,6 +55,7 @@ class PairTokenizer:
                 *[template.owners[1]] * len(right),
                 *template.segments[2],
             ],
+            candidate_start=sum(map(len, (template.ids[0], left, template.ids[1]))),
             context_cut=len(context) - len(left),
             candidate_cut=len(candidate) - len(right),
         )
