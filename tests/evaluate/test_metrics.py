@@ -1,12 +1,23 @@
 """Measures of rankings."""
 
+import ir_measures
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from tercet.evaluate.metrics import accuracy, mean_reciprocal_rank, places, recall_at, spearman
+from tercet.evaluate.metrics import (
+    accuracy,
+    average_precision,
+    gains_in_order,
+    mean_reciprocal_rank,
+    ndcg,
+    pearson,
+    places,
+    recall_at,
+    spearman,
+)
 
 
 def test_places_worked_out_by_hand() -> None:
@@ -48,3 +59,49 @@ def test_spearman_equals_scipy(pairs: list[tuple[int, float]]) -> None:
 
 def test_accuracy_is_the_share_that_was_found() -> None:
     assert accuracy([0, 1, 2, 2], [0, 1, 1, 2.0]) == 0.75
+
+
+@given(st.lists(st.tuples(st.floats(-9, 9), st.floats(-9, 9)), min_size=3, max_size=30))
+def test_pearson_equals_scipy(pairs: list[tuple[float, float]]) -> None:
+    left, right = (np.round(side, 3) for side in zip(*pairs, strict=True))
+    if len(set(left)) > 1 and len(set(right)) > 1:
+        assert pearson(left, right) == pytest.approx(stats.pearsonr(left, right).statistic, abs=1e-9)
+
+
+def test_gains_come_in_the_order_of_scores_and_ties_count_against_the_model() -> None:
+    assert gains_in_order([0.5, 0.9, 0.5, 0.1], [2, 0, 1, 3]).tolist() == [0, 1, 2, 3]
+    assert gains_in_order([1.0, 1.0], [1, 0]).tolist() == [0, 1]
+
+
+def test_a_score_that_is_no_number_earns_nothing() -> None:
+    assert gains_in_order([np.nan, 0.2], [1, 1]).tolist() == [0, 1]
+
+
+def test_average_precision_worked_out_by_hand() -> None:
+    assert average_precision(np.array([1.0, 0, 2, 0]), 3) == pytest.approx((1 / 1 + 2 / 3) / 3)
+    assert average_precision(np.array([0.0]), 1) == 0
+
+
+def test_ndcg_worked_out_by_hand() -> None:
+    found = 0 / 1 + 2 / np.log2(3) + 1 / np.log2(4)
+    best = 2 / 1 + 1 / np.log2(3) + 1 / np.log2(4)
+    assert ndcg(np.array([0.0, 2, 1]), [1, 2, 0, 1], k=3) == pytest.approx(found / best)
+    assert ndcg(np.array([0.0, 2, 1]), [1, 2, 0, 1], k=1) == 0
+
+
+@given(st.data())
+def test_retrieval_measures_equal_trec_eval(data: st.DataObject) -> None:
+    grades = data.draw(st.dictionaries(st.sampled_from("abcdefghijkl"), st.integers(0, 3), min_size=1))
+    ranked = data.draw(st.permutations("abcdefghijklmn"))[: data.draw(st.integers(1, 14))]
+    if not any(grades.values()):
+        return
+    scores = np.linspace(1, 0, len(ranked))
+    qrels = [ir_measures.Qrel("q", key, grade) for key, grade in grades.items()]
+    run = [ir_measures.ScoredDoc("q", key, score) for key, score in zip(ranked, scores, strict=True)]
+    theirs = ir_measures.calc_aggregate([ir_measures.nDCG @ 10, ir_measures.AP], qrels, run)
+    ordered = gains_in_order(scores, [grades.get(key, 0) for key in ranked])
+    assert ndcg(ordered, list(grades.values()), k=10) == pytest.approx(
+        theirs[ir_measures.nDCG @ 10], abs=1e-6
+    )
+    relevant = sum(grade > 0 for grade in grades.values())
+    assert average_precision(ordered, relevant) == pytest.approx(theirs[ir_measures.AP], abs=1e-6)

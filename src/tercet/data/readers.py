@@ -1,12 +1,13 @@
 """Which file is read, as what, and which of its columns is which."""
 
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
+from tercet.data.columns import filled
 from tercet.data.lessons import (
     answer_lessons,
     choice_lessons,
@@ -15,6 +16,7 @@ from tercet.data.lessons import (
     pair_lessons,
 )
 from tercet.data.retrieval import retrieval_lessons
+from tercet.data.rows import Row
 from tercet.data.sources import open_source
 from tercet.errors import DataError, InputError
 from tercet.inputs import check_choice, check_count, check_flag
@@ -71,6 +73,8 @@ class DataConfig:
     """The name of a column in the file, for each that is not called as the reader expects."""
     labels: tuple[str, ...] = ()
     """Of ``pairs``: the labels in the order of their numbers; without them the target is a number."""
+    where: dict[str, str | int | float | bool] = field(default_factory=dict)
+    """Only rows whose columns have these values, such as ``{ split = "test" }``."""
     limit: int | None = None
     """So many lessons only, drawn by chance."""
     seed: int = 0
@@ -94,6 +98,8 @@ class DataConfig:
             check_choice(f"a column of {self.reader}", role, tuple(known))
         if self.labels and self.reader != "pairs":
             raise InputError(f"labels are for pairs, not for {self.reader}")
+        if self.where and self.reader == "retrieval":
+            raise InputError("where chooses rows of one file, and retrieval reads three")
         if self.limit is not None:
             check_count("limit", self.limit)
         for name in ("drop_overlap", "both_ways"):
@@ -109,7 +115,7 @@ def read_lessons(config: DataConfig, *, root: Path | None = None) -> Iterator[Le
     read, usual = READERS[config.reader]
     columns = {role: name for role, name in {**usual, **config.columns}.items() if name is not None}
     options: dict[str, Any] = columns | ({"labels": config.labels} if config.labels else {})
-    sources = [open_source(name, root=root) for name in config.files]
+    sources = [chosen_rows(open_source(name, root=root), config.where) for name in config.files]
     if config.reader == "retrieval":
         lessons = read(*sources, **options)
     else:
@@ -123,6 +129,17 @@ def all_lessons(config: DataConfig, *, root: Path | None = None) -> list[Lesson]
     if not lessons:
         raise DataError(f"{', '.join(config.files)}: there is nothing to learn from")
     return lessons
+
+
+def chosen_rows(rows: Iterable[Row], where: Mapping[str, object]) -> Iterator[Row]:
+    """The rows that have these values; a file of text, such as CSV, has them as text."""
+    for row in rows:
+        values = (filled(row, column) for column in where)
+        if all(
+            value == wanted or str(value) == str(wanted)
+            for value, wanted in zip(values, where.values(), strict=True)
+        ):
+            yield row
 
 
 def _drawn(lessons: Iterator[Lesson], count: int, seed: int) -> list[Lesson]:

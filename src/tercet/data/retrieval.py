@@ -1,6 +1,7 @@
 """Retrieval sets, which are three files: texts, queries, and which text answers which query."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 from tercet.data.columns import check_column, number
 from tercet.data.rows import Row
@@ -37,6 +38,40 @@ def retrieval_lessons(
                 candidates=(_found(texts, row, text_key, "text"),),
                 where=row.where,
             )
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A retrieval set: texts and queries by their keys, and the grade of each text judged for a query."""
+
+    texts: dict[str, str]
+    queries: dict[str, str]
+    grades: dict[str, dict[str, float]]
+
+
+def judged_set(
+    corpus: Iterable[Row],
+    queries: Iterable[Row],
+    judgements: Iterable[Row],
+    *,
+    key: str = "_id",
+    text: str = "text",
+    title: str = "title",
+    query_key: str = "query-id",
+    text_key: str = "corpus-id",
+    grade: str = "score",
+) -> Judged:
+    """All texts, and the queries that some text answers, with what was judged."""
+    texts = {_key(row, key): _titled(row, text, title) for row in corpus}
+    questions = {_key(row, key): check_column(row, text, check_text) for row in queries}
+    grades: dict[str, dict[str, float]] = {}
+    for row in judgements:
+        _found(questions, row, query_key, "query")
+        _found(texts, row, text_key, "text")
+        graded = number(row, grade) if grade in row.columns else 1.0
+        grades.setdefault(_key(row, query_key), {})[_key(row, text_key)] = graded
+    answered = {query: each for query, each in grades.items() if any(value > 0 for value in each.values())}
+    return Judged(texts, {query: questions[query] for query in answered}, answered)
 
 
 def _key(row: Row, column: str) -> str:

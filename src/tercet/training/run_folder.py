@@ -18,9 +18,9 @@ from tercet.errors import InputError, OutputError
 from tercet.extras import require
 from tercet.files import read_json, read_json_if_there, write_json, writing
 from tercet.records import Lesson
+from tercet.runtime.environment import environment
 from tercet.training.callbacks import MetricsFile, Progress, StopOnInterrupt
 from tercet.training.curves import draw_curves
-from tercet.training.environment import environment
 from tercet.training.gather import count_of_processes, is_first_process, wait_for_all
 
 if TYPE_CHECKING:

@@ -9,9 +9,17 @@ from typing import Any
 
 import torch
 
-from tercet.training.gather import count_of_processes
-
-PACKAGES = ("tercet", "torch", "transformers", "accelerate", "tokenizers", "peft", "numpy")
+PACKAGES = (
+    "tercet",
+    "torch",
+    "transformers",
+    "accelerate",
+    "tokenizers",
+    "peft",
+    "numpy",
+    "scikit-learn",
+    "sentence-transformers",
+)
 
 
 def environment() -> dict[str, Any]:
@@ -24,7 +32,7 @@ def environment() -> dict[str, Any]:
         "processors": os.cpu_count(),
         "threads": torch.get_num_threads(),
         "gpus": gpus,
-        "processes": count_of_processes(),
+        "processes": int(os.environ.get("WORLD_SIZE", "1")),
         "packages": {name: found for name in PACKAGES if (found := _version(name))},
     }
 

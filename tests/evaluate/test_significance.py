@@ -1,0 +1,74 @@
+"""Intervals, differences, seeds."""
+
+import numpy as np
+import pytest
+
+from tercet.evaluate.results import by_group, mean_of
+from tercet.evaluate.significance import Sample, difference, figure, randomisation, spread
+
+
+def sample(values: "np.ndarray") -> Sample:  # type: ignore[type-arg]
+    return Sample(mean_of("value"), {"value": np.asarray(values, dtype=float)})
+
+
+def test_an_interval_of_a_mean_is_two_standard_errors_wide() -> None:
+    values = np.random.default_rng(1).normal(size=2000)
+    found = figure(sample(values))
+    assert found.value == pytest.approx(values.mean())
+    error = values.std() / np.sqrt(len(values))
+    assert found.high - found.low == pytest.approx(2 * 1.96 * error, rel=0.1)
+    assert found.low < found.value < found.high
+
+
+def test_a_true_difference_is_called_better_and_worse() -> None:
+    chance = np.random.default_rng(0)
+    low, high = chance.random(500) < 0.5, chance.random(500) < 0.7
+    found = difference(sample(high), sample(low))
+    assert found.verdict == "better"
+    assert found.value == pytest.approx(high.mean() - low.mean())
+    assert difference(sample(low), sample(high)).verdict == "worse"
+
+
+def test_models_of_equal_worth_are_seldom_called_different() -> None:
+    chance = np.random.default_rng(0)
+    verdicts = [
+        difference(sample(chance.random(200) < 0.6), sample(chance.random(200) < 0.6), draws=300).verdict
+        for _ in range(100)
+    ]
+    assert 1 <= 100 - verdicts.count("no difference shown") <= 12  # 5 are expected
+
+
+def test_a_model_is_not_better_than_itself() -> None:
+    same = sample(np.arange(50.0))
+    assert difference(same, same).p == 1
+    assert randomisation(np.arange(50.0), np.arange(50.0)) == 1
+
+
+def test_pairing_finds_what_the_intervals_hide() -> None:
+    hard = np.random.default_rng(0).normal(size=300)
+    ours, theirs = figure(sample(hard + 0.05)), figure(sample(hard))
+    assert ours.low < theirs.high
+    assert difference(sample(hard + 0.05), sample(hard)).verdict == "better"
+
+
+def test_randomisation_equals_the_count_of_all_swaps() -> None:
+    gaps = np.array([3.0, 1, 2, 4, -1, 2])
+    swaps = np.array(np.meshgrid(*[[-1, 1]] * 6)).reshape(6, -1)
+    exact = np.mean(np.abs(gaps @ swaps) >= abs(gaps.sum()))
+    assert randomisation(gaps, np.zeros(6), draws=20_000) == pytest.approx(exact, abs=0.01)
+
+
+def test_the_same_seed_gives_the_same_interval() -> None:
+    values = np.random.default_rng(3).normal(size=50)
+    assert figure(sample(values)) == figure(sample(values))
+    assert figure(sample(values)) != figure(sample(values), seed=1)
+
+
+def test_spread_worked_out_by_hand() -> None:
+    assert spread([1.0, 2.0, 3.0]) == (2.0, 1.0, 3)
+    assert spread([4.0]) == (4.0, 0.0, 1)
+
+
+def test_groups_count_alike_whatever_their_size() -> None:
+    columns = {"value": np.array([1.0, 1, 1, 0]), "group": np.array([0, 0, 0, 1])}
+    assert by_group(mean_of("value"))(columns) == 0.5
