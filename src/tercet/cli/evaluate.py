@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from tercet.cli.options import JsonOption, PrecisionOption, printable, waiting
+from tercet.cli.progress import say_if_watched
 from tercet.cli.train import DataOption, DeviceOption
 from tercet.config import PRECISIONS, Precision
 from tercet.errors import InputError
@@ -151,7 +152,7 @@ def _tables(
         hybrid=hybrid,
         precision=cast("Precision", precision),
         device=device,
-        tell=lambda what: typer.echo(what, err=True),
+        tell=say_if_watched,
     )
     return [evaluation.table(task) for task in loaded]
 

@@ -10,6 +10,7 @@ from rich.console import Console
 
 import tercet
 from tercet.cli import (
+    bench,
     data,
     demo,
     encode,
@@ -46,6 +47,7 @@ COMMANDS = (
     train.train,
     evaluate.evaluate,
     evaluate.compare,
+    bench.bench,
     pretrain.pretrain,
     info.info,
     demo.demo,

@@ -1,7 +1,10 @@
 """How long work looks on a terminal."""
 
+import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
+
+import typer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -10,6 +13,12 @@ if TYPE_CHECKING:
 
 
 Item = TypeVar("Item")
+
+
+def say_if_watched(what: str) -> None:
+    """One line on what is done now, for people; a program reads none of it."""
+    if sys.stderr.isatty():
+        typer.echo(what, err=True)
 
 
 def track(items: "Iterable[Item]", *, total: int, what: str) -> "Iterator[Item]":
