@@ -46,7 +46,7 @@ def test_similarity_equals_sentence_transformers(
 ) -> None:
     task = task_named(name)
     ours = task.run(bi, "bi").sample("spearman").value
-    pairs, gold = task.pairs, task.pairs.targets.tolist()
+    pairs = task.pairs
     evaluator = EmbeddingSimilarityEvaluator(
         pairs.contexts, pairs.candidates, pairs.targets.tolist(), name="s"
     )

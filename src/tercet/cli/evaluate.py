@@ -8,7 +8,7 @@ import typer
 
 from tercet.cli.options import JsonOption, PrecisionOption, printable, waiting
 from tercet.cli.progress import say_if_watched
-from tercet.cli.train import DataOption, DeviceOption
+from tercet.cli.train import DataOption, DeviceOption, RecipeArgument, SetOption, run_folder
 from tercet.config import PRECISIONS, Precision
 from tercet.errors import InputError
 from tercet.files import check_free
@@ -111,6 +111,48 @@ def compare(
             typer.echo(f"\n  {printable(case.context)}\n    wanted      {printable(case.wanted)}")
             for label, got in ((one.label, case.ours), (other.label, case.theirs)):
                 typer.echo(f"    {label:<11} {printable(got)}")
+
+
+def protocol(
+    recipe: RecipeArgument,
+    group: Annotated[
+        str, typer.Option("--group", help="Leave out one value of this column at a time, such as a topic.")
+    ] = "",
+    folds: Annotated[int, typer.Option("--folds", min=0, help="Or so many folds, drawn by chance.")] = 0,
+    data: DataOption = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="A folder for the runs; a second call goes on.", metavar="FOLDER"),
+    ] = None,
+    change: SetOption = None,
+    device: DeviceOption = None,
+) -> None:
+    """Train on all parts of the data but one and measure on that one, in turn (as Sentence-BERT on AFS).
+
+    Example: tercet protocol recipes/sbert-arguments.toml --group topic
+    """
+    from tercet.cli.progress import step_progress
+    from tercet.data.sources import data_root
+    from tercet.evaluate.report import as_json as numbers
+    from tercet.files import write_json
+    from tercet.training.protocol import run_protocol
+    from tercet.training.recipe import read_recipe
+
+    if bool(group) == bool(folds):
+        raise InputError("give --group COLUMN or --folds N")
+    folder = out or run_folder(None, recipe).with_name(f"{recipe.stem}-{group or f'{folds}-folds'}")
+    with step_progress() as teller:
+        table = run_protocol(
+            read_recipe(recipe, change or []),
+            folder,
+            group=group,
+            folds=folds,
+            root=data_root(data),
+            device=device,
+            teller=teller,
+        )
+    _show(table)
+    write_json(folder / "protocol.json", numbers([table]))
 
 
 def _parted(given: list[str]) -> tuple[list[str], list[str]]:

@@ -47,6 +47,7 @@ COMMANDS = (
     train.train,
     evaluate.evaluate,
     evaluate.compare,
+    evaluate.protocol,
     bench.bench,
     pretrain.pretrain,
     info.info,

@@ -62,8 +62,6 @@ class TaskConfig:
             raise InputError(f"{self.name}: cases are grouped by a column or by folds: choose one")
         if (self.group or self.folds) and self.kind not in ("similarity", "pairs"):
             raise InputError(f"{self.name}: group and folds are for similarity and pairs, not {self.kind}")
-        if self.group and self.limit:
-            raise InputError(f"{self.name}: group reads all rows, so there can be no limit")
 
     def data(self, files: tuple[str, ...] | None = None) -> DataConfig:
         """What is read."""

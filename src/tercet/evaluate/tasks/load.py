@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from tercet.data.columns import check_column, filled
-from tercet.data.readers import READERS, all_lessons, chosen_rows
+from tercet.data.readers import READERS, DataConfig, all_lessons, chosen_rows
 from tercet.data.retrieval import judged_set
 from tercet.data.rows import Row
 from tercet.data.sources import open_source
@@ -55,7 +55,15 @@ def load_task(config: TaskConfig, *, root: Path | None = None) -> Task:
         return ChoiceTask(config.name, lessons)
     if config.kind == "triplets":
         return TripletTask(config.name, lessons)
-    pairs = Pairs.of(lessons, _groups(config, len(lessons), root))
+    grouped = bool(config.group or config.folds)
+    numbers = (
+        group_numbers(
+            config.data(), len(lessons), group=config.group, folds=config.folds, seed=config.seed, root=root
+        )
+        if grouped
+        else None
+    )
+    pairs = Pairs.of(lessons, numbers)
     return (SimilarityTask if config.kind == "similarity" else MatchTask)(config.name, pairs)
 
 
@@ -70,15 +78,17 @@ def _retrieval(config: TaskConfig, root: Path | None) -> RetrievalTask:
     return RetrievalTask(config.name, judged)
 
 
-def _groups(config: TaskConfig, count: int, root: Path | None) -> "Counts | None":
-    """``[N]``: the number of each pair's group."""
-    if config.folds:
-        if not 2 <= config.folds <= count:
-            raise InputError(f"{config.name}: {count} pairs cannot be parted into {config.folds} folds")
-        return np.random.default_rng(config.seed).permutation(count) % config.folds
-    if not config.group:
-        return None
-    values = [str(filled(row, config.group)) for row in _rows(config, config.files, root)]
+def group_numbers(
+    data: DataConfig, count: int, *, group: str, folds: int, seed: int, root: Path | None
+) -> "Counts":
+    """``[N]``: the number of the part that each pair is in, by a column or by folds drawn by chance."""
+    if not group:
+        if not 2 <= folds <= count:
+            raise InputError(f"{count} pairs cannot be parted into {folds} folds")
+        return np.random.default_rng(seed).permutation(count) % folds
+    if data.limit is not None:
+        raise InputError("all rows are read where a column parts them: there can be no limit")
+    values = [str(filled(row, group)) for row in _rows(data.files, data.where, root)]
     numbers: Counts = np.unique(values, return_inverse=True)[1]
     return numbers
 
@@ -102,7 +112,7 @@ def _labelled(
     texts: list[str] = []
     others: list[str] = []
     labels: list[int] = []
-    for row in _rows(config, files, root):
+    for row in _rows(files, config.where, root):
         texts.append(check_column(row, columns["text"], check_text))
         if "other" in columns:
             others.append(check_column(row, columns["other"], check_text))
@@ -112,6 +122,5 @@ def _labelled(
     return Labelled(texts, others, np.array(labels), list(names))
 
 
-def _rows(config: TaskConfig, files: tuple[str, ...], root: Path | None) -> Iterator[Row]:
-    rows = chain.from_iterable(open_source(name, root=root) for name in files)
-    return chosen_rows(rows, config.where)
+def _rows(files: tuple[str, ...], where: Mapping[str, object], root: Path | None) -> Iterator[Row]:
+    return chosen_rows(chain.from_iterable(open_source(name, root=root) for name in files), where)

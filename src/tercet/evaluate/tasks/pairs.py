@@ -1,11 +1,12 @@
 """Tasks on pairs of texts: how alike they are, and whether they match."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tercet.calibration import Calibration
 from tercet.errors import InputError
 from tercet.evaluate.decisions import (
     accuracy_at_best,
@@ -78,18 +79,20 @@ class SimilarityTask:
     def run(self, scorer: Scorer, model: str) -> Result:
         """Spearman's and Pearson's correlation; of a bi-encoder by four ways to compare its vectors."""
         pairs = self.pairs
-        columns: dict[str, NDArray[np.float64]] = {"target": pairs.targets}
-        if isinstance(scorer, BiEncoder):
-            left = scorer.encode_contexts(pairs.contexts)
-            right = scorer.encode_candidates(pairs.candidates)
-            columns["score"] = scorer.match_pairs(left, right).astype(np.float64)
-            columns |= similarities(left.vectors[:, 0], right)
-        else:
-            columns["score"] = scorer.score_pairs(pairs.contexts, pairs.candidates).astype(np.float64)
+        if not isinstance(scorer, BiEncoder):
+            return self.of_scores(scorer.score_pairs(pairs.contexts, pairs.candidates), model)
+        left, right = scorer.encode_contexts(pairs.contexts), scorer.encode_candidates(pairs.candidates)
+        return self.of_scores(scorer.match_pairs(left, right), model, similarities(left.vectors[:, 0], right))
+
+    def of_scores(
+        self, scores: Floats, model: str, others: Mapping[str, NDArray[np.float64]] | None = None
+    ) -> Result:
+        """The same of scores ``[N]``, and of scores by other ways to compare."""
+        columns = {"target": self.pairs.targets, "score": scores.astype(np.float64), **(others or {})}
         measures = {"spearman": _correlation(spearman, "score"), "pearson": _correlation(pearson, "score")}
-        for name in columns.keys() - {"score", "target"}:
+        for name in others or {}:
             measures[f"{name} ρ"] = _correlation(spearman, name)
-        return pairs.result(self.name, model, dict(sorted(measures.items(), key=_own_first)), columns)
+        return self.pairs.result(self.name, model, measures, columns)
 
 
 @dataclass(frozen=True)
@@ -112,15 +115,19 @@ class MatchTask:
 
     def run(self, scorer: Scorer, model: str) -> Result:
         """Average precision, and at the best threshold accuracy and F1; of a calibrated scorer its error."""
-        scores = scorer.score_pairs(self.pairs.contexts, self.pairs.candidates).astype(np.float64)
-        columns = {"score": scores, "target": self.pairs.targets}
+        scores = scorer.score_pairs(self.pairs.contexts, self.pairs.candidates)
+        return self.of_scores(scores, model, scorer.calibration)
+
+    def of_scores(self, scores: Floats, model: str, calibration: Calibration | None = None) -> Result:
+        """The same of scores ``[N]``."""
+        columns = {"score": scores.astype(np.float64), "target": self.pairs.targets}
         measures: dict[str, Measure] = {
             "average precision": lambda at: precision_over_recall(at["score"], at["target"]),
             "F1": lambda at: f1_at_best(at["score"], at["target"]),
             "accuracy": lambda at: accuracy_at_best(at["score"], at["target"]),
         }
-        if scorer.calibration is not None:
-            columns["probability"] = scorer.calibration.probabilities(scores).astype(np.float64)
+        if calibration is not None:
+            columns["probability"] = calibration.probabilities(scores).astype(np.float64)
             measures["calibration error"] = lambda at: calibration_error(at["probability"], at["target"])
         found = self.pairs.result(self.name, model, measures, columns)
         matches = self.pairs.targets > 0
@@ -142,7 +149,3 @@ def similarities(left: Floats, right: Floats) -> dict[str, NDArray[np.float64]]:
 
 def _correlation(of: Callable[[ArrayLike, ArrayLike], float], column: str) -> Measure:
     return lambda columns: of(columns[column], columns["target"])
-
-
-def _own_first(item: tuple[str, Measure]) -> tuple[bool, bool, str]:
-    return item[0] != "spearman", item[0] != "pearson", item[0]
