@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench results clean
 
 demo: $(READY)
 	@$(BIN)/tercet demo
@@ -26,6 +26,9 @@ bench: $(READY)
 	$(BIN)/python benchmarks/train_speed.py
 	$(BIN)/python benchmarks/index_speed.py
 	$(BIN)/python benchmarks/pairs_speed.py
+
+results: $(READY)
+	$(BIN)/python benchmarks/results.py
 
 # torch comes first and alone, so that nothing after it asks for another build.
 $(READY): pyproject.toml constraints.txt

@@ -1,7 +1,7 @@
 """Sentence-BERT's protocols for arguments: train on all parts but one and measure on that one, in turn.
 
-The parts are folds drawn by chance, or the values of a column, such as topics: then every topic is measured by
-a model that has not seen it.
+The parts are folds drawn by chance, or the values of a column, such as topics: then every topic is measured
+by a model that has not seen it.
 """
 
 import json
