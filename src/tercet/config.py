@@ -131,6 +131,9 @@ class CrossConfig:
     """Names of the classes, if they have any."""
     score_class: int | None = None
     """Which of several classes is the score that candidates are ranked by."""
+    symmetric: bool = False
+    """Read each pair both ways and take the mean, for pairs in which neither text is the context: (a, b) then
+    scores as (b, a), in twice the time."""
     context_floor: int = 32
     """So many tokens of a context no candidate pushes out; above that, the candidate is kept whole."""
     dropout: float = 0.1
@@ -144,6 +147,7 @@ class CrossConfig:
         for name in ("outputs", "context_floor"):
             _keep(self, name, check_count(name, getattr(self, name)))
         check_string("turn_separator", self.turn_separator)
+        check_flag("symmetric", self.symmetric)
         _keep(self, "labels", _checked_labels(self.labels, self.outputs))
         if self.score_class is not None and not 0 <= self.score_class < self.outputs:
             raise InputError(f"score_class must be between 0 and {self.outputs - 1}, got {self.score_class}")

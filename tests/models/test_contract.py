@@ -67,6 +67,7 @@ KINDS: dict[str, Build] = {
     "cross-linear": cross(head="linear"),
     "cross-dense": cross(head="dense"),
     "cross-native": tame_cross("native", 0.04),  # BERT's spread; the tiny models have 25 times that
+    "cross-symmetric": cross(symmetric=True),
     "cross-compare": tame_cross("compare", 0.1),  # the cosine
     "cross-classes": cross(outputs=3, activation="softmax", score_class=1),
     "cross-sigmoid": cross(activation="sigmoid", head="dense"),

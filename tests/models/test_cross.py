@@ -58,6 +58,14 @@ def test_the_order_of_a_pair_matters(cross: tercet.CrossEncoder) -> None:
     assert cross.score(SENTENCES[0], [SENTENCES[1]]) != cross.score(SENTENCES[1], [SENTENCES[0]])
 
 
+def test_a_symmetric_one_is_the_mean_of_both_orders(tiny_folder: FolderOf) -> None:
+    one_way, both_ways = (make(tiny_folder("bert"), symmetric=symmetric) for symmetric in (False, True))
+    a, b = SENTENCES[:2]
+    there, back = one_way.score(a, [b])[0], one_way.score(b, [a])[0]
+    assert both_ways.score(a, [b])[0] == both_ways.score(b, [a])[0] == pytest.approx((there + back) / 2)
+    assert both_ways.score_pairs([a], [b])[0] == pytest.approx((there + back) / 2)
+
+
 def fit(tokenizer: Tokenizer, context: int, candidate: int, floor: int) -> tuple[list[int], list[int]]:
     """What is left of contexts 100, 101, ... and candidates 500, 501, ..., and of the room of 45."""
     pairs = PairTokenizer(tokenizer, floor=floor)

@@ -167,6 +167,7 @@ def cross(
     score_class: Annotated[
         int | None, typer.Option(help="Which class, from 0, candidates are ranked by.")
     ] = CrossConfig.score_class,
+    symmetric: Annotated[bool, typer.Option("--symmetric", help="Read pairs both ways.")] = False,
     max_tokens: MaxTokensOption = None,
     seed: SeedOption = 0,
 ) -> None:
@@ -180,6 +181,7 @@ def cross(
         activation=cast("Activation", activation),
         labels=tuple(label or ()),
         score_class=score_class,
+        symmetric=symmetric,
     )
 
     def build() -> "NeuralScorer":

@@ -1,7 +1,8 @@
 """The cross-encoder: one transformer reads context and candidate together."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
+from functools import partial
 from itertools import product
 from os import PathLike
 from pathlib import Path
@@ -83,9 +84,7 @@ class CrossEncoder(NeuralScorer):
     def _scores(self, contexts: Sequence[Context], candidates: Sequence[str]) -> Scores:
         shape = len(contexts), len(candidates)
         place = self._score_class()
-        read = self._read_all(
-            product(self.token_ids(contexts, "context"), self.token_ids(candidates, "candidate"))
-        )
+        read = self._outcome(contexts, candidates, product)
         return Scores(
             values=read.values[:, place].reshape(shape),
             context_cuts=read.context_cuts.reshape(shape),
@@ -97,9 +96,7 @@ class CrossEncoder(NeuralScorer):
         return self._read_pairs(contexts, candidates).values[:, place]
 
     def _read_pairs(self, contexts: Sequence[Context], candidates: Sequence[str]) -> Outcome:
-        return self._read_all(
-            zip(self.token_ids(contexts, "context"), self.token_ids(candidates, "candidate"), strict=True)
-        )
+        return self._outcome(contexts, candidates, partial(zip, strict=True))
 
     def _score_class(self) -> int:
         """Which output candidates are ranked by."""
@@ -117,6 +114,21 @@ class CrossEncoder(NeuralScorer):
         different, which = distinct(texts)
         ids = self.pair_tokenizer.ids([passage.text for passage in self._passages(different)])
         return [ids[place] for place in which]
+
+    def _outcome(
+        self,
+        contexts: Sequence[Context],
+        candidates: Sequence[str],
+        paired: Callable[[list[list[int]], list[list[int]]], Iterable[tuple[list[int], list[int]]]],
+    ) -> Outcome:
+        """The values of the pairs that ``paired`` makes; the cuts are those of the first way round."""
+        sides = self.token_ids(contexts, "context"), self.token_ids(candidates, "candidate")
+        read = self._read_all(paired(*sides))
+        if not self.config.symmetric:
+            return read
+        turned = self._read_all((right, left) for left, right in paired(*sides))
+        mean: Floats = (read.values + turned.values) / np.float32(2)
+        return read._replace(values=mean)
 
     def _read_all(self, pairs: Iterable[tuple[list[int], list[int]]]) -> Outcome:
         parts = list(self._stream(pairs))
@@ -154,6 +166,7 @@ class CrossEncoder(NeuralScorer):
             "outputs": ", ".join(self.config.labels) or self.config.outputs,
             "activation": self.config.activation,
             "segments": self._uses_segments,
+            "symmetric": self.config.symmetric,
         }
 
     @classmethod

@@ -76,9 +76,8 @@ def _split(recipe: Recipe, lessons: Sequence[Lesson], held_out: NDArray[np.bool_
         with writing(folder):
             folder.mkdir(parents=True, exist_ok=True)
         for name, file in files.items():
-            chosen = [
-                lesson for lesson, held in zip(lessons, held_out, strict=True) if held == (name == "test")
-            ]
+            wanted = held_out if name == "test" else ~held_out
+            chosen = [lessons[place] for place in np.flatnonzero(wanted).tolist()]
             with new_file(file, overwrite=True) as partial:
                 partial.write_text("".join(map(_line, chosen)), encoding="utf-8")
     train = DataConfig(files=(str(files["train"]),), drop_overlap=True, both_ways=recipe.train.both_ways)
