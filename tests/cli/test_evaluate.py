@@ -92,3 +92,18 @@ def test_bench_times_the_three_scorers(tmp_path: Path) -> None:
     assert all(len(line["seconds"]) == 2 for line in found["lines"])
     assert (tmp_path / "bench" / "bench.png").read_bytes()[:4] == b"\x89PNG"
     assert (tmp_path / "bench" / "bench.md").is_file()
+
+
+def test_json_stays_json_where_a_report_is_written_too(tmp_path: Path) -> None:
+    told = tercet("evaluate", "bm25", FAQ, "--json", "-o", str(tmp_path / "report"))
+    assert json.loads(told.stdout)["tasks"]
+
+
+def test_a_label_with_dollars_is_drawn_as_it_is(tmp_path: Path) -> None:
+    told = tercet("evaluate", r"a$\bad$=bm25", "tfidf", FAQ, "-o", str(tmp_path / "report"))
+    assert told.returncode == 0
+    assert (tmp_path / "report" / "report.html").is_file()
+
+
+def test_an_option_that_does_not_fit_is_told_before_anything_is_measured(tmp_path: Path) -> None:
+    assert_fails(tercet("evaluate", "bm25", "nowhere", FAQ), "nowhere")

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from tercet.evaluate.results import by_group, mean_of
-from tercet.evaluate.significance import Sample, difference, figure, randomisation, spread
+from tercet.evaluate.results import by_group
+from tercet.evaluate.significance import MeanOf, Sample, difference, figure, randomisation, spread
 
 
 def sample(values: "np.ndarray") -> Sample:  # type: ignore[type-arg]
-    return Sample(mean_of("value"), {"value": np.asarray(values, dtype=float)})
+    return Sample(MeanOf("value"), {"value": np.asarray(values, dtype=float)})
 
 
 def test_an_interval_of_a_mean_is_two_standard_errors_wide() -> None:
@@ -71,4 +71,37 @@ def test_spread_worked_out_by_hand() -> None:
 
 def test_groups_count_alike_whatever_their_size() -> None:
     columns = {"value": np.array([1.0, 1, 1, 0]), "group": np.array([0, 0, 0, 1])}
-    assert by_group(mean_of("value"))(columns) == 0.5
+    assert by_group(MeanOf("value"))(columns) == 0.5
+
+
+@pytest.mark.parametrize("count", [1, 3, 5])
+def test_a_few_cases_show_nothing(count: int) -> None:
+    won, lost = sample(np.ones(count)), sample(np.zeros(count))
+    assert difference(won, lost).verdict == "no difference shown"
+    other = Sample(lambda columns: float(columns["value"].sum()), won.columns)
+    assert difference(other, Sample(other.measure, lost.columns)).verdict == "no difference shown"
+
+
+def test_no_part_is_lost_where_cases_are_drawn_by_part() -> None:
+    parts = np.repeat(np.arange(12), 3)
+    columns = {"value": np.arange(36.0), "group": parts}
+    drawn = Sample(MeanOf("value"), columns, strata=parts)
+    for places in drawn.draws(50, seed=0):
+        assert np.bincount(parts[places]).tolist() == [3] * 12
+
+
+def test_the_interval_of_chance_clusters_holds_no_agreement() -> None:
+    from sklearn.metrics import adjusted_rand_score
+
+    chance = np.random.default_rng(0)
+    columns = {"label": chance.integers(50, size=300), "found": chance.integers(50, size=300)}
+    rand = Sample(lambda at: float(adjusted_rand_score(at["label"], at["found"])), columns, halves=True)
+    found = figure(rand, draws=200)
+    assert found.low < 0 < found.high
+    assert found.low < found.value < found.high
+
+
+def test_halves_give_the_interval_of_the_bootstrap_where_both_are_right() -> None:
+    values = np.random.default_rng(2).normal(size=400)
+    drawn, halved = figure(sample(values)), figure(Sample(MeanOf("value"), {"value": values}, halves=True))
+    assert halved.high - halved.low == pytest.approx(drawn.high - drawn.low, rel=0.15)

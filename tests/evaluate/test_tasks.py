@@ -167,7 +167,8 @@ def test_four_similarities_of_a_bi_encoder_equal_sentence_transformers(tiny_fold
         left, right, gold.tolist(), similarity_fn_names=functions, name="s", main_similarity="cosine"
     )(peer)
     assert ours.sample("pearson").value == pytest.approx(theirs["s_pearson_cosine"], abs=1e-4)
-    for name in functions:
+    assert ours.sample("spearman").value == pytest.approx(theirs["s_spearman_cosine"], abs=1e-4)
+    for name in functions[1:]:
         assert ours.sample(f"{name} ρ").value == pytest.approx(theirs[f"s_spearman_{name}"], abs=1e-4)
 
 
@@ -320,3 +321,108 @@ def test_rerank_is_for_retrieval_only(tmp_path: Path) -> None:
     task = load_task(TaskConfig(name="t", kind="choices", reader="answers", files=(file,)))
     with pytest.raises(InputError, match="for retrieval"):
         Evaluation([parse_name("bm25")], hybrid=True).table(task)
+
+
+def test_scores_that_are_no_numbers_are_refused(tmp_path: Path, retrieval: TaskConfig) -> None:
+    nothing = float("nan")
+    pairs = rows(tmp_path / "p.jsonl", *PAIRS)
+    triplets = rows(tmp_path / "t.jsonl", {"anchor": "a", "positive": "x", "negative": "y"})
+    answers = rows(tmp_path / "a.jsonl", {"context": "a", "answer": "x"}, {"context": "b", "answer": "y"})
+    scorer = Table({pair: nothing if pair == ("a", "x") else 1.0 for pair in SCORES})
+    for config in (
+        TaskConfig(name="t", kind="similarity", files=(pairs,)),
+        TaskConfig(name="t", kind="triplets", files=(triplets,)),
+        TaskConfig(name="t", kind="choices", reader="answers", files=(answers,)),
+        retrieval,
+    ):
+        with pytest.raises(InputError, match="no finite numbers"):
+            load_task(config).run(scorer, "model")
+
+
+def test_equal_scores_at_the_end_of_a_ranking_leave_the_right_text_out(tmp_path: Path) -> None:
+    texts = [{"_id": str(n), "text": f"text {n}"} for n in range(150)]
+    parts = {
+        "corpus": texts,
+        "queries": [{"_id": "q", "text": "a"}],
+        "qrels": [{"query-id": "q", "corpus-id": "0", "score": 1}],
+    }
+    files = tuple(rows(tmp_path / f"{name}.jsonl", *part) for name, part in parts.items())
+    constant = Table({("a", each["text"]): 1.0 for each in texts})
+    assert measured(TaskConfig(name="t", kind="retrieval", files=files), constant)["R@100"] == 0
+
+
+def test_a_grade_below_zero_is_worth_nothing(retrieval: TaskConfig, tmp_path: Path) -> None:
+    judged = [
+        {"query-id": "1", "corpus-id": "x", "score": 1},
+        {"query-id": "1", "corpus-id": "y", "score": -1},
+    ]
+    files = (*retrieval.files[:2], rows(tmp_path / "spam.jsonl", *judged))
+    found = measured(
+        TaskConfig(name="t", kind="retrieval", files=files),
+        Table({pair: float(score) for pair, score in SCORES.items()}),
+    )
+    assert found["nDCG@10"] == pytest.approx(1 / np.log2(4))
+
+
+def test_a_key_that_comes_twice_is_named(retrieval: TaskConfig, tmp_path: Path) -> None:
+    twice = rows(tmp_path / "twice.jsonl", {"_id": "x", "text": "one"}, {"_id": "x", "text": "two"})
+    with pytest.raises(DataError, match=r"line 2: the key 'x' is there a second time"):
+        load_task(TaskConfig(name="t", kind="retrieval", files=(twice, *retrieval.files[1:])))
+
+
+def test_one_candidate_is_no_choice(tmp_path: Path) -> None:
+    file = rows(
+        tmp_path / "c.jsonl",
+        {"context": "a", "candidates": ["x", "y"], "label": 1},
+        {"context": "b", "candidates": ["x"], "label": 0},
+    )
+    with pytest.raises(DataError, match=r"line 2.*no choice"):
+        load_task(TaskConfig(name="t", kind="choices", files=(file,)))
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"kind": "probe", "limit": 3}, "limit does nothing"),
+        ({"kind": "clusters", "test": ("a",)}, "test does nothing"),
+        ({"kind": "probe", "columns": {"colour": "x"}}, "a column of probe"),
+        ({"kind": "similarity", "reader": "answers"}, "the reader of similarity"),
+        ({"kind": "similarity", "seed": -1}, "seed"),
+        ({"kind": "choices", "group": "topic"}, "group and folds"),
+        ({"kind": "pairs", "group": "topic", "folds": 2}, "choose one"),
+    ],
+)
+def test_settings_that_would_do_nothing_are_refused(settings: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        TaskConfig(name="t", files=("a",), **settings)
+
+
+def test_a_label_of_few_texts_is_named(tmp_path: Path) -> None:
+    file = rows(tmp_path / "l.jsonl", *LABELLED[:34])
+    with pytest.raises(InputError, match=r"'money' has 4 texts; 10 are needed"):
+        load_task(TaskConfig(name="t", kind="probe", files=(file,)))
+
+
+def test_seeds_of_different_kinds_are_no_row(tmp_path: Path) -> None:
+    task = load_task(TaskConfig(name="t", kind="similarity", files=(rows(tmp_path / "p.jsonl", *PAIRS),)))
+    with pytest.raises(InputError, match="models of one kind"):
+        Evaluation([parse_name("mixed=bm25,bi")], device="cpu").table(task)
+
+
+def test_an_untrained_encoder_is_not_taken_for_the_model() -> None:
+    assert parse_name("mean:/models/mini").label == "mean:mini"
+    assert parse_name("runs/lr=1e-5/model").sources == ("runs/lr=1e-5/model",)
+
+
+def test_words_are_fused_with_other_rankings_and_not_with_themselves(retrieval: TaskConfig) -> None:
+    table = Evaluation([parse_name("words=bm25"), parse_name("tfidf")], hybrid=True).table(
+        load_task(retrieval)
+    )
+    assert [row.label for row in table.rows] == ["words", "tfidf", "tfidf + bm25"]
+
+
+def test_texts_without_words_are_told(tmp_path: Path) -> None:
+    file = rows(tmp_path / "a.jsonl", {"context": "?", "answer": "!"}, {"context": "..", "answer": "-"})
+    task = load_task(TaskConfig(name="t", kind="choices", reader="answers", files=(file,)))
+    with pytest.raises(InputError, match="no words"):
+        Evaluation([parse_name("bm25")]).table(task)

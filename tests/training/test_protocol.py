@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from tests.cli.command import assert_fails, tercet
 
+from tercet.errors import InputError
 from tercet.training.protocol import run_protocol
 from tercet.training.recipe import read_recipe
 
@@ -62,3 +63,9 @@ def test_the_command_wants_a_column_or_folds(recipe: Path, tmp_path: Path) -> No
     told = tercet("protocol", str(recipe), "--folds", "2", "-o", str(tmp_path / "out"))
     assert "trained" in told.stdout
     assert json.loads((tmp_path / "out" / "protocol.json").read_text())["tasks"][0]["cases"] == 24
+
+
+def test_runs_on_other_parts_are_not_taken_for_these(recipe: Path, tmp_path: Path) -> None:
+    run_protocol(read_recipe(recipe), tmp_path / "runs", folds=2, device="cpu")
+    with pytest.raises(InputError, match="other parts or other pairs"):
+        run_protocol(read_recipe(recipe), tmp_path / "runs", group="topic", device="cpu")

@@ -11,17 +11,23 @@ from tercet.cli.progress import say_if_watched
 from tercet.cli.train import DataOption, DeviceOption, RecipeArgument, SetOption, run_folder
 from tercet.config import PRECISIONS, Precision
 from tercet.errors import InputError
+from tercet.extras import require
 from tercet.files import check_free
 from tercet.inputs import check_choice
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tercet.evaluate.run import Table
 
 MODEL_HELP = (
     "A model: bi, a folder, a hub id; bm25, tfidf or wordllama; mean:FOLDER or first:FOLDER for an untrained "
     "encoder; LABEL=FOLDER,FOLDER for several seeds."
 )
-TASK_HELP = "A TOML file (tasks/ has some), or KIND:FILE."
+TASK_HELP = (
+    "A task: a TOML file (tasks/ has some), or KIND:FILE, where KIND is similarity, choices, answers, pairs, "
+    "triplets, probe or clusters."
+)
 ModelsOption = Annotated[
     list[str], typer.Option("--model", "-m", help=f"{MODEL_HELP} May be repeated.", metavar="MODEL")
 ]
@@ -62,22 +68,24 @@ def evaluate(
     check_choice("precision", precision, PRECISIONS)
     if out is not None:
         check_free(out)
-    tables = _tables(
+        require("matplotlib", extra="evaluate", purpose="a report")  # asked now, not when hours have passed
+    tables: list[Table] = []
+    for table in _tables(
         models, tasks, column, data, rerank=rerank, hybrid=hybrid, precision=precision, device=device
-    )
+    ):
+        tables.append(table)
+        if not as_json:
+            _show(table)
     if as_json:
         from tercet.evaluate.report import as_json as numbers
 
-        typer.echo(json.dumps(numbers(tables), ensure_ascii=False))
-    else:
-        for table in tables:
-            _show(table)
+        typer.echo(json.dumps(numbers(tables), ensure_ascii=False, allow_nan=False))
     if out is not None:
         from tercet.evaluate.report import write_report
 
         with waiting(f"writing {out}"):
             write_report(tables, out, settings={"models": models, "tasks": tasks, "precision": precision})
-        typer.echo(f"{out / 'report.html'}: tables, pictures, the worst cases")
+        typer.echo(f"{out / 'report.html'}: tables, pictures, the worst cases", err=as_json)
 
 
 def compare(
@@ -94,7 +102,7 @@ def compare(
 
     Example: tercet compare bi bm25 answers:sample:faq.en
     """
-    from tercet.evaluate.disagree import disagreements
+    from tercet.evaluate.disagree import better_places, disagreement
     from tercet.evaluate.report import against
 
     (table,) = _tables([left, right], [task], column, data, precision=precision, device=device)
@@ -103,11 +111,11 @@ def compare(
     gap = second.against(first)
     typer.echo(f"\n{second.label} against {first.label}: {against(gap)}")
     for one, other in ((first, second), (second, first)):
-        cases = disagreements(one.first, other.first)
-        typer.echo(
-            f"\n{one.label} does better in {len(cases):,} of {one.first.cases:,} cases, most in these:"
-        )
-        for case in cases[:count]:
+        places = better_places(one.first, other.first)
+        share = f"{len(places):,} of {one.first.cases:,} cases"
+        typer.echo(f"\n{one.label} does better in {share}, most in these:")
+        for place in places[:count]:
+            case = disagreement(one.first, other.first, place)
             typer.echo(f"\n  {printable(case.context)}\n    wanted      {printable(case.wanted)}")
             for label, got in ((one.label, case.ours), (other.label, case.theirs)):
                 typer.echo(f"    {label:<11} {printable(got)}")
@@ -177,7 +185,7 @@ def _tables(
     hybrid: bool = False,
     precision: str,
     device: str | None,
-) -> "list[Table]":
+) -> "Iterator[Table]":
     from tercet.data.sources import data_root
     from tercet.evaluate.named import check_different, parse_name
     from tercet.evaluate.run import Evaluation
@@ -196,7 +204,8 @@ def _tables(
         device=device,
         tell=say_if_watched,
     )
-    return [evaluation.table(task) for task in loaded]
+    evaluation.check(loaded)
+    return (evaluation.table(task) for task in loaded)
 
 
 def _column(given: str) -> tuple[str, str]:
@@ -214,7 +223,7 @@ def _show(table: "Table") -> None:
 
     from tercet.evaluate.report import against, percent
 
-    verdicts = table.verdicts()
+    verdicts = table.verdicts
     first = table.rows[0]
     grid = Grid(title=Text(f"{table.task}, {first.first.cases:,} cases"), title_justify="left", box=SIMPLE)
     grid.add_column("", no_wrap=True)
@@ -229,5 +238,6 @@ def _show(table: "Table") -> None:
         )
         gap = [against(verdicts[row.label])] if row.label in verdicts else []
         label = Text(printable(row.label))
-        grid.add_row(label, percent(row, row.main), f"{row.milliseconds:.1f}", ", ".join(others), *gap)
+        taken = f"{row.milliseconds:.1f}" if row.milliseconds else ""
+        grid.add_row(label, percent(row, row.main), taken, ", ".join(others), *gap)
     Console().print(grid)

@@ -7,7 +7,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
-from tercet.data.columns import filled
+from tercet.data.columns import check_column
 from tercet.data.lessons import (
     answer_lessons,
     choice_lessons,
@@ -127,18 +127,15 @@ def all_lessons(config: DataConfig, *, root: Path | None = None) -> list[Lesson]
     """The lessons of a data set, at least one."""
     lessons = list(read_lessons(config, root=root))
     if not lessons:
-        raise DataError(f"{', '.join(config.files)}: there is nothing to learn from")
+        raise DataError(f"{', '.join(config.files)}: there are no rows to read")
     return lessons
 
 
 def chosen_rows(rows: Iterable[Row], where: Mapping[str, object]) -> Iterator[Row]:
     """The rows that have these values; a file of text, such as CSV, has them as text."""
     for row in rows:
-        values = (filled(row, column) for column in where)
-        if all(
-            value == wanted or str(value) == str(wanted)
-            for value, wanted in zip(values, where.values(), strict=True)
-        ):
+        values = [check_column(row, column, lambda value, _: value) for column in where]
+        if all(str(value) == str(wanted) for value, wanted in zip(values, where.values(), strict=True)):
             yield row
 
 

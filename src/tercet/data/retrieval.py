@@ -1,6 +1,6 @@
 """Retrieval sets, which are three files: texts, queries, and which text answers which query."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from tercet.data.columns import check_column, number
@@ -29,8 +29,8 @@ def retrieval_lessons(
         queries: rows with a key and a text.
         judgements: rows with the two keys and perhaps a grade.
     """
-    texts = {_key(row, key): _titled(row, text, title) for row in corpus}
-    questions = {_key(row, key): check_column(row, text, check_text) for row in queries}
+    texts = _by_key(corpus, key, lambda row: _titled(row, text, title))
+    questions = _by_key(queries, key, lambda row: check_column(row, text, check_text))
     for row in judgements:
         if grade not in row.columns or number(row, grade) > 0:
             yield Lesson(
@@ -62,16 +62,26 @@ def judged_set(
     grade: str = "score",
 ) -> Judged:
     """All texts, and the queries that some text answers, with what was judged."""
-    texts = {_key(row, key): _titled(row, text, title) for row in corpus}
-    questions = {_key(row, key): check_column(row, text, check_text) for row in queries}
+    texts = _by_key(corpus, key, lambda row: _titled(row, text, title))
+    questions = _by_key(queries, key, lambda row: check_column(row, text, check_text))
     grades: dict[str, dict[str, float]] = {}
     for row in judgements:
         _found(questions, row, query_key, "query")
         _found(texts, row, text_key, "text")
         graded = number(row, grade) if grade in row.columns else 1.0
-        grades.setdefault(_key(row, query_key), {})[_key(row, text_key)] = graded
+        grades.setdefault(_key(row, query_key), {})[_key(row, text_key)] = max(graded, 0.0)  # -1: spam
     answered = {query: each for query, each in grades.items() if any(value > 0 for value in each.values())}
     return Judged(texts, {query: questions[query] for query in answered}, answered)
+
+
+def _by_key(rows: Iterable[Row], key: str, read: Callable[[Row], str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for row in rows:
+        name = _key(row, key)
+        if name in found:
+            raise DataError(f"{row.where}: the key {name!r} is there a second time")
+        found[name] = read(row)
+    return found
 
 
 def _key(row: Row, column: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tercet.errors import InputError
 from tercet.extras import require
 from tercet.index.lexical import in_pairs
 from tercet.models.scorer import Scorer
@@ -53,7 +54,7 @@ class Bm25(Baseline):
 
     def fit(self, texts: Iterable[str]) -> None:
         """How many texts hold a word, and how long texts are."""
-        counts = self._counter.fit_transform(list(texts))
+        counts = _fitted(self._counter, texts)
         holding = np.bincount(counts.indices, minlength=counts.shape[1])
         self._idf = np.log(1 + (counts.shape[0] - holding + 0.5) / (holding + 0.5))
         self._mean_length = float(counts.sum() / counts.shape[0])
@@ -86,7 +87,7 @@ class TfIdf(Baseline):
 
     def fit(self, texts: Iterable[str]) -> None:
         """How many texts hold a word."""
-        self._vectors.fit(list(texts))
+        _fitted(self._vectors, texts)
 
     def _matrix(self, contexts: Sequence[str], candidates: Sequence[str]) -> Floats:
         left, right = self._vectors.transform(contexts), self._vectors.transform(candidates)
@@ -122,6 +123,13 @@ class WordVectors(Baseline):
 
 
 BASELINES: dict[str, type[Baseline]] = {each.kind: each for each in (Bm25, TfIdf, WordVectors)}
+
+
+def _fitted(vectors: Any, texts: Iterable[str]) -> Any:
+    try:
+        return vectors.fit_transform(list(texts))
+    except ValueError as error:
+        raise InputError("the texts of this task hold no words to count") from error
 
 
 def _plain(text: str) -> str:

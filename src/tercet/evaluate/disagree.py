@@ -17,16 +17,13 @@ class Disagreement(NamedTuple):
     theirs: str
 
 
-def disagreements(ours: Result, theirs: Result) -> list[Disagreement]:
+def better_places(ours: Result, theirs: Result) -> list[int]:
     """The cases where our loss is lower, those with the largest gap first."""
     gaps = theirs.losses - ours.losses
-    order = [int(place) for place in np.argsort(-gaps, kind="stable") if gaps[place] > 0]
-    return [
-        Disagreement(
-            as_text(ours.case(place).context),
-            ours.case(place).wanted,
-            ours.case(place).got,
-            theirs.case(place).got,
-        )
-        for place in order
-    ]
+    return [int(place) for place in np.argsort(-gaps, kind="stable") if gaps[place] > 0]
+
+
+def disagreement(ours: Result, theirs: Result, place: int) -> Disagreement:
+    """One of them."""
+    mine, other = ours.case(place), theirs.case(place)
+    return Disagreement(as_text(mine.context), mine.wanted, mine.got, other.got)

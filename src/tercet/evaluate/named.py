@@ -24,7 +24,7 @@ class Named(NamedTuple):
 def parse_name(given: str) -> Named:
     """``SOURCE``, or ``LABEL=SOURCE,SOURCE,...`` for several seeds of one recipe."""
     label, separator, sources = given.partition("=")
-    if not separator:
+    if not separator or "/" in label or Path(given).exists():
         return Named(_short(given), (given,))
     several = tuple(source for source in sources.split(",") if source)
     if not label or not several:
@@ -54,5 +54,8 @@ def open_scorer(source: str, *, precision: Precision = "fp32", device: str | Non
 
 def _short(source: str) -> str:
     """The last folders of a path, without the ``model`` that every run has."""
+    kind, _, backbone = source.partition(":")
+    if kind in POOLED and backbone:
+        return f"{kind}:{_short(backbone)}"
     parts = [part for part in Path(source).parts if part not in ("/", ".", "model")]
     return parts[-1] if parts and (len(parts) > 1 or Path(source).is_dir()) else source

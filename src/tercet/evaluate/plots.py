@@ -59,7 +59,9 @@ def _recalls(axes: Any, rows: Sequence[Row]) -> None:
     for row, colour in zip(rows, _colours(len(rows)), strict=True):
         places = np.concatenate([each.columns["place"] for each in row.results])
         depths = np.arange(1, min(int(places.max()), 20) + 1)
-        axes.plot(depths, [np.mean(places <= depth) for depth in depths], color=colour, label=row.label)
+        axes.plot(
+            depths, [np.mean(places <= depth) for depth in depths], color=colour, label=_plain(row.label)
+        )
     axes.set(xlabel="k", ylabel="share of contexts", ylim=(None, 1.0))
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.legend(frameon=False)
@@ -71,7 +73,7 @@ def _separation(row: Row) -> Callable[[Any], None]:
         edges = np.histogram_bin_edges(np.concatenate([right, wrong]), BINS)
         for scores, colour, label in ((wrong, COLOURS[1], "wrong"), (right, COLOURS[0], "right")):
             axes.hist(scores, edges, density=True, alpha=0.6, color=colour, label=label)
-        axes.set(title=row.label, xlabel="score", yticks=[])
+        axes.set(title=_plain(row.label), xlabel="score", yticks=[])
         axes.legend(frameon=False)
 
     return draw
@@ -82,7 +84,7 @@ def _calibrations(axes: Any, rows: Sequence[Row]) -> None:
     for row, colour in zip(rows, _colours(len(rows)), strict=True):
         columns = row.first.columns
         told, happened, _ = reliability(columns["probability"], columns["target"])
-        axes.plot(told, happened, color=colour, marker="o", markersize=3, label=row.label)
+        axes.plot(told, happened, color=colour, marker="o", markersize=3, label=_plain(row.label))
     axes.set(xlabel="probability", ylabel="share of matches")
     axes.legend(frameon=False)
 
@@ -92,10 +94,17 @@ def _trade(axes: Any, table: Table) -> None:
         found = row.figures[row.main]
         around = [[found.value - found.low], [found.high - found.value]]
         axes.errorbar(row.milliseconds, found.value, yerr=around, color=colour, marker="o", capsize=2)
-        axes.annotate(row.label, (row.milliseconds, found.value), xytext=(5, 4), textcoords="offset points")
+        axes.annotate(
+            _plain(row.label), (row.milliseconds, found.value), xytext=(5, 4), textcoords="offset points"
+        )
     axes.set(xscale="log", xlabel="ms for a case, every text read anew", ylabel=table.rows[0].main)
     axes.margins(x=0.2)
 
 
 def _colours(count: int) -> list[str]:
     return [COLOURS[place % len(COLOURS)] for place in range(count)]
+
+
+def _plain(label: str) -> str:
+    """Without what matplotlib takes for mathematics."""
+    return label.replace("$", r"\$")

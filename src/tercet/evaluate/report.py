@@ -10,7 +10,7 @@ from typing import Any
 from tercet.evaluate.plots import pictures
 from tercet.evaluate.run import Row, Table
 from tercet.evaluate.significance import Difference
-from tercet.files import write_json, writing
+from tercet.files import new_folder, write_json
 from tercet.records import as_text
 from tercet.runtime.environment import environment
 
@@ -47,11 +47,10 @@ $tasks
 """)
 
 
-def write_report(tables: Sequence[Table], folder: Path, *, settings: dict[str, Any]) -> None:
+def write_report(tables: Sequence[Table], out: Path, *, settings: dict[str, Any]) -> None:
     """Fill a folder: ``results.json``, ``report.html``, and of retrieval run files for trec_eval."""
     facts = environment()
-    with writing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
+    with new_folder(out) as folder:
         write_json(folder / "results.json", as_json(tables) | {"settings": settings, "environment": facts})
         (folder / "report.html").write_text(page(tables, facts), encoding="utf-8")
         for table in tables:
@@ -97,7 +96,7 @@ def against(gap: Difference) -> str:
 
 def _section(table: Table) -> str:
     names = list(dict.fromkeys(name for row in table.rows for name in row.figures))
-    verdicts = table.verdicts()
+    verdicts = table.verdicts
     head = "".join(f"<th>{escape(name)}" for name in ["", *names, "ms a case", "against the first"])
     body = "".join(
         f"<tr><td>{escape(row.label)}"
@@ -132,7 +131,7 @@ def _cut(text: str) -> str:
 
 
 def _table_json(table: Table) -> dict[str, Any]:
-    verdicts = table.verdicts()
+    verdicts = table.verdicts
     return {
         "task": table.task,
         "cases": table.rows[0].first.cases,

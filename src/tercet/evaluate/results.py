@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tercet.errors import InputError
 from tercet.evaluate.significance import Columns, Measure, Sample
 from tercet.records import Context
 
@@ -40,6 +41,8 @@ class Result:
     wrong: NDArray[Any] = field(default_factory=lambda: np.zeros(0))
     runs: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """Of retrieval: for each query the texts that were found, with their scores."""
+    halves: bool = False
+    """Whether cases are drawn again as halves, for measures of partitions."""
     seconds: float = 0.0
 
     @property
@@ -54,16 +57,18 @@ class Result:
 
     def sample(self, name: str) -> Sample:
         """A measure, to be drawn again."""
-        return Sample(self.measures[name], self.columns)
+        return Sample(self.measures[name], self.columns, self.columns.get("group"), self.halves)
 
     def worst(self, count: int = WORST) -> Sequence[Case]:
         """The cases that went worst, worst first."""
         return [self.case(int(place)) for place in np.argsort(-self.losses, kind="stable")[:count]]
 
 
-def mean_of(column: str) -> Measure:
-    """The mean of a column."""
-    return lambda columns: float(np.mean(columns[column]))
+def check_scores(scores: NDArray[Any], model: str) -> None:
+    """Raise if a score is no number: it would have to be ranked somewhere, and nowhere is right."""
+    wrong = np.count_nonzero(~np.isfinite(scores))
+    if wrong:
+        raise InputError(f"{wrong:,} of {scores.size:,} scores of {model} are no finite numbers")
 
 
 def by_group(measure: Measure) -> Measure:

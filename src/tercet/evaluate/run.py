@@ -38,6 +38,10 @@ class Row:
     results: tuple[Result, ...]
     fingerprints: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        if len({tuple(each.measures) for each in self.results}) > 1:
+            raise InputError(f"{self.label}: the seeds of a row must be models of one kind")
+
     @property
     def first(self) -> Result:
         """The result, or that of the first seed."""
@@ -78,13 +82,14 @@ class Row:
             for seed, sample in enumerate(samples)
             for column, values in sample.columns.items()
         }
+        first = samples[0]
 
         def mean(at: Columns) -> float:
             return sum(sample.measure(_part(at, f"{seed} ")) for seed, sample in enumerate(samples)) / len(
                 samples
             )
 
-        return Sample(mean, columns)
+        return Sample(mean, columns, first.strata, first.halves)
 
 
 @dataclass(frozen=True)
@@ -94,6 +99,7 @@ class Table:
     task: str
     rows: tuple[Row, ...]
 
+    @cached_property
     def verdicts(self) -> dict[str, Difference]:
         """Every other row against the first."""
         reference, *others = self.rows
@@ -125,8 +131,20 @@ class Evaluation:
         self._tell = tell
         self._opened: dict[str, Scorer] = {}
 
+    def check(self, tasks: Sequence[Task]) -> None:
+        """Open all models, and raise if one cannot do a task: before hours have passed."""
+        scorers = [self._opened_scorer(source) for model in self.models for source in model.sources]
+        if self.rerank is not None:
+            self._opened_scorer(self.rerank)
+        for task in tasks:
+            if (self.rerank or self.hybrid) and not isinstance(task, RetrievalTask):
+                raise InputError(f"{task.name}: --rerank and --hybrid are for retrieval")
+            for scorer in scorers:
+                task.check(scorer)
+
     def table(self, task: Task) -> Table:
         """Every model on a task, and of retrieval also their rankings fused with BM25's and read again."""
+        self.check([task])
         rows: list[Row] = []
         for model in self.models:
             self._tell(f"{task.name}: {model.label}")
@@ -135,21 +153,16 @@ class Evaluation:
             rows.append(Row(model.label, results, tuple(_fingerprint(scorer) for scorer in scorers)))
         if isinstance(task, RetrievalTask):
             rows += self._more_rankings(task, rows)
-        elif self.rerank or self.hybrid:
-            raise InputError(f"{task.name}: --rerank and --hybrid are for retrieval")
         return Table(task.name, tuple(rows))
 
     def _more_rankings(self, task: RetrievalTask, rows: Sequence[Row]) -> list[Row]:
         made = [*rows]
         if self.hybrid:
-            words = next(
-                (row.first.runs for row in rows if row.label == Bm25.kind),
-                None,
-            ) or task.rankings(self._scorer(Bm25.kind, task))
+            words = task.rankings(self._scorer(Bm25.kind, task))
             made += [
-                _again(task, row, "bm25", lambda found: task.fused([found, words]))
-                for row in rows
-                if row.label != Bm25.kind
+                _again(task, row, Bm25.kind, lambda found: task.fused([found, words]))
+                for row, model in zip(rows, self.models, strict=True)
+                if model.sources != (Bm25.kind,)
             ]
         if self.rerank:
             reader = self._scorer(self.rerank, task)
@@ -159,12 +172,15 @@ class Evaluation:
         return made[len(rows) :]
 
     def _scorer(self, source: str, task: Task) -> Scorer:
-        if source not in self._opened:
-            self._opened[source] = open_scorer(source, precision=self._precision, device=self._device)
-        scorer = self._opened[source]
+        scorer = self._opened_scorer(source)
         if isinstance(scorer, Baseline):
             scorer.fit(task.texts())
         return scorer
+
+    def _opened_scorer(self, source: str) -> Scorer:
+        if source not in self._opened:
+            self._opened[source] = open_scorer(source, precision=self._precision, device=self._device)
+        return self._opened[source]
 
 
 def _timed(task: Task, scorer: Scorer, model: str) -> Result:

@@ -1,6 +1,7 @@
 """How sure a figure is, and whether one model is better than another: by drawing the cases again."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -12,6 +13,8 @@ Measure: TypeAlias = Callable[[Columns], float]
 
 DRAWS = 1000
 LEVEL = 0.05
+FEWEST = 20
+"""Cases that a difference other than of means needs."""
 
 
 class Figure(NamedTuple):
@@ -46,11 +49,27 @@ class Spread(NamedTuple):
     seeds: int
 
 
-class Sample(NamedTuple):
-    """A measure, and the cases it is taken of."""
+@dataclass(frozen=True)
+class MeanOf:
+    """The mean of a column."""
+
+    column: str
+
+    def __call__(self, columns: Columns) -> float:
+        return float(np.mean(columns[self.column]))
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A measure, the cases it is taken of, and how they are drawn again."""
 
     measure: Measure
     columns: Columns
+    strata: NDArray[Any] | None = None
+    """``[N]``: parts that are drawn from each by itself, so that none is lost."""
+    halves: bool = False
+    """Draw halves without putting back: for measures of partitions, where a case drawn twice would always be
+    together with itself. A half strays as far from the whole as the whole from the truth."""
 
     @property
     def value(self) -> float:
@@ -66,21 +85,40 @@ class Sample(NamedTuple):
         """The measure of some cases."""
         return self.measure({name: values[places] for name, values in self.columns.items()})
 
+    def draws(self, count: int, seed: int) -> Iterator[NDArray[np.int64]]:
+        """Places of cases; the same for the same cases and seed, so that two models meet the same."""
+        chance = np.random.default_rng(seed)
+        if self.halves:
+            return (chance.permutation(self.size)[: self.size // 2] for _ in range(count))
+        if self.strata is None:
+            return (chance.integers(self.size, size=self.size) for _ in range(count))
+        parts = [np.flatnonzero(self.strata == part) for part in np.unique(self.strata)]
+        return (np.concatenate([chance.choice(part, len(part)) for part in parts]) for _ in range(count))
+
 
 def figure(sample: Sample, *, draws: int = DRAWS, seed: int = 0) -> Figure:
     """The measure with its interval (percentile bootstrap over the cases)."""
-    drawn = [sample.at(places) for places in _draws(sample.size, draws, seed)]
-    low, high = np.quantile(drawn, [LEVEL / 2, 1 - LEVEL / 2])
-    return Figure(sample.value, float(low), float(high))
+    drawn = np.array([sample.at(places) for places in sample.draws(draws, seed)])
+    return Figure(sample.value, *_interval(_centred(drawn, sample.value, sample)))
 
 
 def difference(ours: Sample, theirs: Sample, *, draws: int = DRAWS, seed: int = 0) -> Difference:
-    """Paired bootstrap: both models on the same drawn cases; ``p`` is two-sided."""
-    gaps = np.array([ours.at(places) - theirs.at(places) for places in _draws(ours.size, draws, seed)])
-    low, high = np.quantile(gaps, [LEVEL / 2, 1 - LEVEL / 2])
-    beyond = min(np.count_nonzero(gaps <= 0), np.count_nonzero(gaps >= 0))
-    p = float(min(1.0, 2 * (beyond + 1) / (draws + 1)))
-    return Difference(ours.value - theirs.value, float(low), float(high), p)
+    """Both models on the same drawn cases, for the interval; ``p`` is two-sided.
+
+    Where the measure is a mean, p is that of a randomisation test, which is right for any number of cases;
+    for other measures it comes from the draws, and a few cases show nothing.
+    """
+    value = ours.value - theirs.value
+    gaps = np.array([ours.at(places) - theirs.at(places) for places in ours.draws(draws, seed)])
+    gaps = _centred(gaps, value, ours)
+    if isinstance(ours.measure, MeanOf) and isinstance(theirs.measure, MeanOf):
+        p = randomisation(ours.columns[ours.measure.column], theirs.columns[theirs.measure.column], seed=seed)
+    elif ours.size < FEWEST:
+        p = 1.0
+    else:
+        beyond = min(np.count_nonzero(gaps <= 0), np.count_nonzero(gaps >= 0))
+        p = float(min(1.0, 2 * (beyond + 1) / (draws + 1)))
+    return Difference(value, *_interval(gaps), p)
 
 
 def randomisation(
@@ -103,7 +141,11 @@ def spread(values: Sequence[float]) -> Spread:
     return Spread(float(found.mean()), float(found.std(ddof=1)) if len(found) > 1 else 0.0, len(found))
 
 
-def _draws(count: int, draws: int, seed: int) -> Iterator[NDArray[np.int64]]:
-    """The same for the same count and seed, so that two models meet the same cases."""
-    chance = np.random.default_rng(seed)
-    return (chance.integers(count, size=count) for _ in range(draws))
+def _interval(drawn: NDArray[np.float64]) -> tuple[float, float]:
+    low, high = np.quantile(drawn, [LEVEL / 2, 1 - LEVEL / 2])
+    return float(low), float(high)
+
+
+def _centred(drawn: NDArray[np.float64], value: float, sample: Sample) -> NDArray[np.float64]:
+    """What was drawn, moved to the value: halves are smaller, and some measures grow with the cases."""
+    return drawn - drawn.mean() + value if sample.halves else drawn

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tercet.evaluate.metrics import accuracy, mean_reciprocal_rank, places, recall_at, spearman
+from tercet.evaluate.tasks.scoring import given_scores
 from tercet.models.cross import CrossEncoder
 from tercet.models.dual import DualEncoder
 from tercet.models.load import AnyScorer
@@ -50,15 +51,8 @@ def _of_answers(scorer: DualEncoder, lessons: Sequence[Lesson]) -> dict[str, flo
 
 
 def _of_choices(scorer: AnyScorer, lessons: Sequence[Lesson]) -> dict[str, float]:
-    """Rows may have different numbers of candidates; what is missing comes last."""
-    counts = [len(lesson.candidates) for lesson in lessons]
-    scores = scorer.score_pairs(
-        [lesson.context for lesson in lessons for _ in lesson.candidates],
-        [text for lesson in lessons for text in lesson.candidates],
-    )
-    rows = np.full((len(lessons), max(counts)), -np.inf, dtype=np.float32)
-    rows[np.arange(max(counts)) < np.array(counts)[:, None]] = scores
-    return _of_places(places(rows, np.zeros(len(lessons), dtype=np.int64)))
+    answers = np.zeros(len(lessons), dtype=np.int64)
+    return _of_places(places(given_scores(scorer, lessons), answers))
 
 
 def _of_places(found: Counts) -> dict[str, float]:

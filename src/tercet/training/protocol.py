@@ -7,7 +7,9 @@ by a model that has not seen it.
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +19,7 @@ from tercet.errors import InputError
 from tercet.evaluate.run import Row, Table
 from tercet.evaluate.tasks.load import group_numbers
 from tercet.evaluate.tasks.pairs import MatchTask, Pairs, SimilarityTask
-from tercet.files import new_file, writing
+from tercet.files import new_file, read_json, write_json, writing
 from tercet.models.load import load
 from tercet.models.start import make_scorer
 from tercet.records import Context, Counts, Lesson
@@ -51,13 +53,14 @@ def run_protocol(
     parts = int(numbers.max()) + 1
     if parts < 2:
         raise InputError("there is one part only: nothing would be left to train on")
+    _check_same(path, {"group": group, "folds": folds, "pairs": _digest(lessons, numbers)})
     scores = np.empty(len(lessons), dtype=np.float32)
     for part in range(parts):
         (teller or Teller()).say(f"part {part + 1} of {parts}")
         folder = path / f"part-{part + 1}"
         split = _split(recipe, lessons, numbers == part, folder)
         run = folder / "run"
-        run_recipe(split, run, resume=run.exists(), device=device, teller=teller)
+        run_recipe(split, run, root=root, resume=run.exists(), device=device, teller=teller)
         mine = np.flatnonzero(numbers == part)
         scores[mine] = load(run / "model", device=device).score_pairs(*_sides(lessons, mine))
     pairs = Pairs.of(lessons, numbers)
@@ -67,6 +70,24 @@ def run_protocol(
     return Table(
         path.name, (Row("untrained", (untrained,)), Row("trained", (task.of_scores(scores, "trained"),)))
     )
+
+
+def _check_same(path: Path, settings: dict[str, Any]) -> None:
+    """Raise if the folder holds runs on other parts: their models may have seen what they are measured on."""
+    file = path / "parts.json"
+    with writing(path):
+        path.mkdir(parents=True, exist_ok=True)
+    if not file.is_file():
+        write_json(file, settings)
+    elif read_json(file) != settings:
+        raise InputError(f"{path} holds runs on other parts or other pairs: choose another folder (--out)")
+
+
+def _digest(lessons: Sequence[Lesson], numbers: "Counts") -> str:
+    digest = sha256(numbers.astype("<i8").tobytes())
+    for lesson in lessons:
+        digest.update(_line(lesson).encode())
+    return digest.hexdigest()
 
 
 def _split(recipe: Recipe, lessons: Sequence[Lesson], held_out: NDArray[np.bool_], folder: Path) -> Recipe:
@@ -80,8 +101,10 @@ def _split(recipe: Recipe, lessons: Sequence[Lesson], held_out: NDArray[np.bool_
             chosen = [lessons[place] for place in np.flatnonzero(wanted).tolist()]
             with new_file(file, overwrite=True) as partial:
                 partial.write_text("".join(map(_line, chosen)), encoding="utf-8")
-    train = DataConfig(files=(str(files["train"]),), drop_overlap=True, both_ways=recipe.train.both_ways)
-    return replace(recipe, train=train, dev=None, test=DataConfig(files=(str(files["test"]),)))
+    train = DataConfig(
+        files=(str(files["train"].resolve()),), drop_overlap=True, both_ways=recipe.train.both_ways
+    )
+    return replace(recipe, train=train, dev=None, test=DataConfig(files=(str(files["test"].resolve()),)))
 
 
 def _sides(lessons: Sequence[Lesson], places: "Counts") -> tuple[list[Context], list[str]]:

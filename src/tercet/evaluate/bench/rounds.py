@@ -10,7 +10,7 @@ class Action(NamedTuple):
     """Something to be timed; ``times`` is what its time is multiplied by where only a part of it is done."""
 
     run: Callable[[], object]
-    times: int = 1
+    times: float = 1.0
 
 
 class Times(NamedTuple):

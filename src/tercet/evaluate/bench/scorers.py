@@ -164,7 +164,7 @@ def _reading(score: Callable[..., object], context: str, candidates: int) -> Act
     read = min(candidates, PAIRS_READ)
     texts = _texts()
     right = [texts[place % len(texts)] for place in range(read)]
-    return Action(lambda: score([context] * read, right), times=candidates // read)
+    return Action(lambda: score([context] * read, right), times=candidates / read)
 
 
 def _texts() -> list[str]:

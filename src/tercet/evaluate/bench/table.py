@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from tercet.evaluate.bench.rounds import Ratio, Times, in_turn, ratio
 from tercet.evaluate.bench.scorers import PEER, answering, contestants, encoding, reranking, searching
 from tercet.evaluate.plots import drawn
-from tercet.files import write_json, writing
+from tercet.files import new_folder, write_json
 from tercet.runtime.environment import environment
 
 PAPER = "paper's formula"
@@ -89,10 +89,9 @@ def markdown(lines: Sequence[Line]) -> str:
     return "\n".join(parts) + "\n"
 
 
-def write_bench(lines: Sequence[Line], folder: Path) -> None:
+def write_bench(lines: Sequence[Line], out: Path) -> None:
     """Fill a folder: ``bench.json``, ``bench.md`` and ``bench.png``."""
-    with writing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
+    with new_folder(out) as folder:
         write_json(folder / "bench.json", as_json(lines))
         (folder / "bench.md").write_text(markdown(lines), encoding="utf-8")
         (folder / "bench.png").write_bytes(picture(lines))

@@ -1,14 +1,17 @@
 """Tasks on candidates that come with their context: choose the right one, put the near before the far."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tercet.errors import InputError
+from tercet.errors import DataError, InputError
 from tercet.evaluate.metrics import places
-from tercet.evaluate.results import Case, Result, mean_of
+from tercet.evaluate.results import Case, Result, check_scores
+from tercet.evaluate.significance import MeanOf
+from tercet.evaluate.tasks.scoring import given_scores, score_blocks
 from tercet.models.cross import CrossEncoder
 from tercet.models.scorer import Scorer
 from tercet.records import Counts, Floats, Lesson
@@ -19,8 +22,10 @@ if TYPE_CHECKING:
     from tercet.evaluate.significance import Measure
 
 DEPTHS = (1, 2, 5, 10)
-MOST_FOR_A_CROSS_ENCODER = 100
-"""Candidates for one context; more take it hours where the others take seconds."""
+MOST_FOR_A_CROSS_ENCODER = 100_000
+"""Pairs of every context and every answer; more take it hours where the others take seconds."""
+WRONG_SHOWN = 100_000
+"""Scores of wrong candidates that are kept for a picture."""
 
 
 @dataclass(frozen=True)
@@ -29,79 +34,80 @@ class ChoiceTask:
 
     name: str
     lessons: Sequence[Lesson]
+    among_all: bool = False
+
+    def __post_init__(self) -> None:
+        fewest = 1 if self.among_all else 2
+        for lesson in self.lessons:
+            if len(lesson.candidates) < fewest:
+                raise DataError(f"{lesson.where}: one candidate leaves no choice: give at least two")
+        if self.among_all and len(self._texts) < 2:
+            raise InputError(f"{self.name}: all rows have the same answer: there is no choice")
 
     def texts(self) -> list[str]:
         """What a baseline learns its words from."""
         return _candidates(self.lessons)
 
+    def check(self, scorer: Scorer) -> None:
+        """A cross-encoder needs candidates that were chosen before."""
+        pairs = len(self.lessons) * len(self._texts)
+        if self.among_all and isinstance(scorer, CrossEncoder) and pairs > MOST_FOR_A_CROSS_ENCODER:
+            raise InputError(
+                f"{self.name}: a cross-encoder would read {pairs:,} pairs; give each context its candidates, "
+                "or measure retrieval with --rerank"
+            )
+
     def run(self, scorer: Scorer, model: str) -> Result:
         """R@k for k below the number of candidates, and MRR; equal scores count against the model."""
-        scores = self._scores(scorer)
-        answers = self._answers()
-        found = places(scores, answers)
-        columns: dict[str, NDArray[Any]] = {"place": found, "reciprocal": 1 / found}
-        counts = np.count_nonzero(scores > -np.inf, axis=1)
+        self.check(scorer)
+        parts = [_Read.of(scores, answers, model) for scores, answers in self._blocks(scorer)]
+        read = _Read(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+        most = len(self._texts) if self.among_all else max(len(each.candidates) for each in self.lessons)
+        columns: dict[str, NDArray[Any]] = {"place": read.places, "MRR": 1 / read.places}
         measures: dict[str, Measure] = {}
         for depth in DEPTHS:
-            if depth < counts.max():
-                columns[f"at {depth}"] = found <= depth
-                measures[f"R@{depth}/{counts.max()}"] = mean_of(f"at {depth}")
-        measures["MRR"] = mean_of("reciprocal")
-        right = scores[np.arange(len(scores)), answers]
-        is_wrong = scores > -np.inf
-        is_wrong[np.arange(len(scores)), answers] = False
+            if depth < most:
+                name = f"R@{depth}/{most}"
+                columns[name] = read.places <= depth
+                measures[name] = MeanOf(name)
+        measures["MRR"] = MeanOf("MRR")
         return Result(
             self.name,
             model,
             measures,
             columns,
-            found.astype(np.float64),
-            lambda place: self._case(scores, place),
-            right=right,
-            wrong=scores[is_wrong],
+            read.places.astype(np.float64),
+            lambda place: self._case(read, place),
+            right=read.right,
+            wrong=read.wrong[:: max(1, len(read.wrong) // WRONG_SHOWN)],
         )
 
-    def _scores(self, scorer: Scorer) -> Floats:
-        """``[N, C]``; where a row has fewer candidates, the rest is −∞."""
-        contexts = [lesson.context for lesson in self.lessons]
-        if self._among_all:
-            if isinstance(scorer, CrossEncoder) and len(self._texts()) > MOST_FOR_A_CROSS_ENCODER:
-                raise InputError(
-                    f"{self.name}: a cross-encoder would read {len(contexts) * len(self._texts()):,} pairs; "
-                    "give each context its candidates, or measure retrieval with --rerank"
-                )
-            return scorer.score_many(contexts, self._texts())
-        counts = [len(lesson.candidates) for lesson in self.lessons]
-        flat = scorer.score_pairs(
-            [lesson.context for lesson in self.lessons for _ in lesson.candidates],
-            [text for lesson in self.lessons for text in lesson.candidates],
-        )
-        rows = np.full((len(counts), max(counts)), -np.inf, dtype=np.float32)
-        rows[np.arange(max(counts)) < np.array(counts)[:, None]] = flat
-        return rows
+    def _blocks(self, scorer: Scorer) -> Iterator[tuple[Floats, Counts]]:
+        """Scores ``[b, C]`` and the places of the right candidates ``[b]``."""
+        if not self.among_all:
+            yield given_scores(scorer, self.lessons), np.zeros(len(self.lessons), dtype=np.int64)
+            return
+        start = 0
+        for scores in score_blocks(scorer, [lesson.context for lesson in self.lessons], list(self._texts)):
+            block = self.lessons[start : start + len(scores)]
+            start += len(scores)
+            yield scores, np.array([self._texts[lesson.candidates[0]] for lesson in block], dtype=np.int64)
 
-    @property
-    def _among_all(self) -> bool:
-        return all(len(lesson.candidates) == 1 for lesson in self.lessons)
+    @cached_property
+    def _texts(self) -> dict[str, int]:
+        """The different answers, and their places."""
+        return {
+            text: place
+            for place, text in enumerate(dict.fromkeys(each.candidates[0] for each in self.lessons))
+        }
 
-    def _texts(self) -> list[str]:
-        return list(dict.fromkeys(lesson.candidates[0] for lesson in self.lessons))
-
-    def _answers(self) -> Counts:
-        if not self._among_all:
-            return np.zeros(len(self.lessons), dtype=np.int64)
-        place = {text: number for number, text in enumerate(self._texts())}
-        return np.array([place[lesson.candidates[0]] for lesson in self.lessons], dtype=np.int64)
-
-    def _case(self, scores: Floats, row: int) -> Case:
+    def _case(self, read: "_Read", row: int) -> Case:
         lesson = self.lessons[row]
-        texts = self._texts() if self._among_all else lesson.candidates
-        chosen = int(np.argmax(scores[row]))
-        right = int(self._answers()[row])
+        texts = list(self._texts) if self.among_all else lesson.candidates
         return Case(
             lesson.context,
-            wanted=f"{scores[row, right]:.4f} {lesson.candidates[0]}",
-            got=f"{scores[row, chosen]:.4f} {texts[chosen]}",
+            wanted=f"{read.right[row]:.4f} {lesson.candidates[0]}",
+            got=f"{read.best[row]:.4f} {texts[int(read.chosen[row])]}",
         )
 
 
@@ -112,9 +118,17 @@ class TripletTask:
     name: str
     lessons: Sequence[Lesson]
 
+    def __post_init__(self) -> None:
+        for lesson in self.lessons:
+            if len(lesson.candidates) != 2:
+                raise DataError(f"{lesson.where}: a triplet has one near and one far text")
+
     def texts(self) -> list[str]:
         """What a baseline learns its words from."""
         return _candidates(self.lessons)
+
+    def check(self, scorer: Scorer) -> None:
+        """Every scorer can do it."""
 
     def run(self, scorer: Scorer, model: str) -> Result:
         """Accuracy; equal scores are wrong."""
@@ -124,10 +138,11 @@ class TripletTask:
             for side in (0, 1)
         )
         gaps: NDArray[np.float64] = near.astype(np.float64) - far
+        check_scores(gaps, model)
         return Result(
             self.name,
             model,
-            {"accuracy": mean_of("right")},
+            {"accuracy": MeanOf("right")},
             {"right": gaps > 0},
             -gaps,
             lambda place: Case(
@@ -138,6 +153,28 @@ class TripletTask:
             right=near,
             wrong=far,
         )
+
+
+class _Read(NamedTuple):
+    """Of each row: the right one's place and score, which was best and its score; and all wrong scores."""
+
+    places: Counts
+    right: Floats
+    chosen: Counts
+    best: Floats
+    wrong: Floats
+
+    @classmethod
+    def of(cls, scores: Floats, answers: Counts, model: str) -> "_Read":
+        """What is kept of scores ``[b, C]``; −∞ is no candidate."""
+        rows = np.arange(len(scores))
+        there = scores > -np.inf
+        check_scores(scores[there | np.isnan(scores)], model)
+        chosen = scores.argmax(axis=1)
+        right = scores[rows, answers]
+        found = places(scores, answers)
+        there[rows, answers] = False
+        return cls(found, right, chosen, scores[rows, chosen], scores[there])
 
 
 def _candidates(lessons: Sequence[Lesson]) -> list[str]:

@@ -8,18 +8,21 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from tercet.data.readers import DataConfig, ReaderKind
 from tercet.errors import InputError
-from tercet.inputs import check_choice, check_types, with_tuples
+from tercet.inputs import check_choice, check_seed, check_types, with_tuples
 
 TaskKind: TypeAlias = Literal["similarity", "choices", "retrieval", "pairs", "triplets", "probe", "clusters"]
 TASK_KINDS: tuple[TaskKind, ...] = get_args(TaskKind)
 
-READERS: dict[TaskKind, ReaderKind] = {
-    "similarity": "pairs",
-    "choices": "choices",
-    "retrieval": "retrieval",
-    "pairs": "pairs",
-    "triplets": "triplets",
+READERS: dict[TaskKind, tuple[ReaderKind, ...]] = {
+    "similarity": ("pairs",),
+    "choices": ("choices", "answers", "dialogues"),
+    "retrieval": ("retrieval",),
+    "pairs": ("pairs",),
+    "triplets": ("triplets", "answers"),
 }
+"""What each kind is read with; the first unless told."""
+
+LABELLED_ROLES = ("text", "other", "label")
 
 WORDS: dict[str, tuple[TaskKind, ReaderKind | None]] = {
     **{kind: (kind, None) for kind in TASK_KINDS if kind != "retrieval"},  # which is three files
@@ -63,11 +66,37 @@ class TaskConfig:
         if (self.group or self.folds) and self.kind not in ("similarity", "pairs"):
             raise InputError(f"{self.name}: group and folds are for similarity and pairs, not {self.kind}")
 
+        check_seed(self.seed)
+        self._check_used()
+
+    def _check_used(self) -> None:
+        """Raise if a setting would be ignored."""
+        labelled = self.kind in ("probe", "clusters")
+        if labelled:
+            for role in self.columns:
+                check_choice(f"a column of {self.kind}", role, LABELLED_ROLES)
+        elif self.reader is not None:
+            check_choice(f"the reader of {self.kind}", self.reader, READERS[self.kind])
+        ignored = {
+            "limit": self.limit is not None and (labelled or self.kind == "retrieval"),
+            "labels": bool(self.labels) and labelled,
+            "reader": self.reader is not None and labelled,
+            "test": bool(self.test) and self.kind != "probe",
+        }
+        for name, is_set in ignored.items():
+            if is_set:
+                raise InputError(f"{self.name}: {name} does nothing for {self.kind}: leave it out")
+
+    @property
+    def ranks_all(self) -> bool:
+        """Whether an answer is to be found among the answers of all rows."""
+        return self.reader in ("answers", "dialogues") and "negatives" not in self.columns
+
     def data(self, files: tuple[str, ...] | None = None) -> DataConfig:
         """What is read."""
         return DataConfig(
             files=files or self.files,
-            reader=self.reader or READERS[self.kind],
+            reader=self.reader or READERS[self.kind][0],
             columns=self.columns,
             labels=self.labels,
             where=self.where,

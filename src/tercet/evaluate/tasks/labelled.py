@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tercet.errors import InputError
-from tercet.evaluate.results import Case, Result, mean_of
+from tercet.evaluate.results import Case, Result, check_scores
+from tercet.evaluate.significance import MeanOf
 from tercet.extras import require
 from tercet.models.dual import DualEncoder
 from tercet.models.scorer import Scorer
@@ -36,6 +37,15 @@ class Labelled:
     labels: Counts
     names: list[str]
 
+    def check_each(self, fewest: int, task: str) -> None:
+        """Raise if a label has fewer texts than that."""
+        counts = np.bincount(self.labels, minlength=len(self.names))
+        least = int(counts.argmin())
+        if counts[least] < fewest:
+            raise InputError(
+                f"{task}: the label {self.names[least]!r} has {counts[least]} texts; {fewest} are needed"
+            )
+
     def both(self) -> list[str]:
         """All texts."""
         return [*self.texts, *self.others]
@@ -59,9 +69,16 @@ class ProbeTask:
     """Tested on these; 10 folds of the data otherwise."""
     seed: int = 0
 
+    def __post_init__(self) -> None:
+        self.data.check_each(FOLDS, self.name)
+
     def texts(self) -> list[str]:
         """What a baseline learns its words from."""
         return self.data.both()
+
+    def check(self, scorer: Scorer) -> None:
+        """It needs vectors."""
+        _check_vectors(scorer, self.name)
 
     def run(self, scorer: Scorer, model: str) -> Result:
         """Accuracy."""
@@ -76,7 +93,7 @@ class ProbeTask:
         return Result(
             self.name,
             model,
-            {"accuracy": mean_of("right")},
+            {"accuracy": MeanOf("right")},
             {"right": right},
             1.0 - right,
             lambda place: Case(
@@ -106,6 +123,10 @@ class ClusterTask:
         """What a baseline learns its words from."""
         return self.data.both()
 
+    def check(self, scorer: Scorer) -> None:
+        """It needs vectors."""
+        _check_vectors(scorer, self.name)
+
     def run(self, scorer: Scorer, model: str) -> Result:
         """V-measure and adjusted Rand index, with as many clusters as labels."""
         cluster, metrics = _sklearn("cluster"), _sklearn("metrics")
@@ -128,6 +149,7 @@ class ClusterTask:
                 wanted=self.data.names[labels[place]],
                 got=f"among {self.data.names[majority[found[place]]]}",
             ),
+            halves=True,
         )
 
 
@@ -136,10 +158,15 @@ def _most(labels: Counts) -> int:
 
 
 def _vectors(scorer: Scorer, texts: list[str], task: str) -> Floats:
-    if isinstance(scorer, DualEncoder):
-        return scorer.encode_candidates(texts)
-    if isinstance(scorer, HasVectors):
-        return scorer.vectors(texts)
+    capable = _check_vectors(scorer, task)
+    made = capable.encode_candidates(texts) if isinstance(capable, DualEncoder) else capable.vectors(texts)
+    check_scores(made, "the vectors")
+    return made
+
+
+def _check_vectors(scorer: Scorer, task: str) -> DualEncoder | HasVectors:
+    if isinstance(scorer, (DualEncoder, HasVectors)):
+        return scorer
     raise InputError(f"{task} needs a vector for each text, which this scorer has not: it reads pairs")
 
 

@@ -36,6 +36,9 @@ class Task(Protocol):
     def texts(self) -> list[str]:
         """What a baseline learns its words from."""
 
+    def check(self, scorer: Scorer) -> None:
+        """Raise if the scorer cannot do it."""
+
     def run(self, scorer: Scorer, model: str) -> Result:
         """What a scorer, called ``model``, did."""
 
@@ -52,7 +55,7 @@ def load_task(config: TaskConfig, *, root: Path | None = None) -> Task:
         return _labelled_task(config, root)
     lessons = all_lessons(config.data(), root=root)
     if config.kind == "choices":
-        return ChoiceTask(config.name, lessons)
+        return ChoiceTask(config.name, lessons, among_all=config.ranks_all)
     if config.kind == "triplets":
         return TripletTask(config.name, lessons)
     grouped = bool(config.group or config.folds)

@@ -15,7 +15,7 @@ from tercet.evaluate.decisions import (
     precision_over_recall,
 )
 from tercet.evaluate.metrics import pearson, rank_shares, spearman
-from tercet.evaluate.results import Case, Result, by_group
+from tercet.evaluate.results import Case, Result, by_group, check_scores
 from tercet.evaluate.significance import Columns, Measure
 from tercet.models.bi import BiEncoder
 from tercet.models.scorer import Scorer
@@ -47,6 +47,7 @@ class Pairs:
 
     def result(self, task: str, model: str, measures: dict[str, Measure], columns: Columns) -> Result:
         """What came out, with the pairs whose rank is farthest from where it should be."""
+        check_scores(columns["score"], model)
         off = np.abs(rank_shares(columns["score"]) - rank_shares(self.targets))
         if self.groups is not None:
             measures = {name: by_group(measure) for name, measure in measures.items()}
@@ -76,13 +77,19 @@ class SimilarityTask:
         """What a baseline learns its words from."""
         return self.pairs.texts()
 
+    def check(self, scorer: Scorer) -> None:
+        """Every scorer can do it."""
+
     def run(self, scorer: Scorer, model: str) -> Result:
         """Spearman's and Pearson's correlation; of a bi-encoder by four ways to compare its vectors."""
         pairs = self.pairs
         if not isinstance(scorer, BiEncoder):
             return self.of_scores(scorer.score_pairs(pairs.contexts, pairs.candidates), model)
         left, right = scorer.encode_contexts(pairs.contexts), scorer.encode_candidates(pairs.candidates)
-        return self.of_scores(scorer.match_pairs(left, right), model, similarities(left.vectors[:, 0], right))
+        others = similarities(left.vectors[:, 0], right)
+        if scorer.by_angle:
+            others.pop("cosine")  # its own
+        return self.of_scores(scorer.match_pairs(left, right), model, others)
 
     def of_scores(
         self, scores: Floats, model: str, others: Mapping[str, NDArray[np.float64]] | None = None
@@ -112,6 +119,9 @@ class MatchTask:
     def texts(self) -> list[str]:
         """What a baseline learns its words from."""
         return self.pairs.texts()
+
+    def check(self, scorer: Scorer) -> None:
+        """Every scorer can do it."""
 
     def run(self, scorer: Scorer, model: str) -> Result:
         """Average precision, and at the best threshold accuracy and F1; of a calibrated scorer its error."""

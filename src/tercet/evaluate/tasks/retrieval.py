@@ -1,6 +1,6 @@
 """Retrieval over a corpus, by vectors, by words, by both, and read again by a cross-encoder."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,9 +8,12 @@ import numpy as np
 from tercet.data.retrieval import Judged
 from tercet.errors import InputError
 from tercet.evaluate.metrics import average_precision, gains_in_order, ndcg
-from tercet.evaluate.results import Case, Result, mean_of
+from tercet.evaluate.results import Case, Result, check_scores
+from tercet.evaluate.significance import MeanOf
+from tercet.evaluate.tasks.scoring import score_blocks
 from tercet.models.cross import CrossEncoder
-from tercet.models.scorer import Scorer, best
+from tercet.models.scorer import Scorer
+from tercet.records import Counts, Floats
 from tercet.retrieve import fused
 
 DEPTH = 100
@@ -28,25 +31,40 @@ class RetrievalTask:
         """What a baseline learns its words from."""
         return list(self.judged.texts.values())
 
-    def run(self, scorer: Scorer, model: str) -> Result:
-        """nDCG@10, MAP@100, R@100 and MRR@10 of the texts that score highest."""
-        return self.result(self.rankings(scorer), model)
-
-    def rankings(self, scorer: Scorer) -> dict[str, dict[str, float]]:
-        """For each query, the keys of the best texts with their scores, best first; every text is scored."""
+    def check(self, scorer: Scorer) -> None:
+        """A cross-encoder cannot read a corpus for every query."""
         if isinstance(scorer, CrossEncoder):
             pairs = len(self.judged.queries) * len(self.judged.texts)
             raise InputError(
                 f"{self.name}: a cross-encoder would read {pairs:,} pairs: let another model find the texts, "
                 "and read them again with --rerank"
             )
+
+    def run(self, scorer: Scorer, model: str) -> Result:
+        """nDCG@10, MAP@100, R@100 and MRR@10 of the texts that score highest."""
+        return self.result(self.rankings(scorer), model)
+
+    def rankings(self, scorer: Scorer) -> dict[str, dict[str, float]]:
+        """For each query, the keys of the best texts with their scores, best first; every text is scored."""
+        self.check(scorer)
         keys, texts = list(self.judged.texts), list(self.judged.texts.values())
-        queries = list(self.judged.queries.items())
-        scores = scorer.score_many([text for _, text in queries], texts)
+        blocks = score_blocks(scorer, list(self.judged.queries.values()), texts)
+        rows = (row for block in blocks for row in block)
         return {
-            query: {keys[place]: float(row[place]) for place in best(row, DEPTH)}
-            for (query, _), row in zip(queries, scores, strict=True)
+            query: {keys[place]: float(row[place]) for place in self._best(query, row, keys)}
+            for query, row in zip(self.judged.queries, rows, strict=True)
         }
+
+    def _best(self, query: str, scores: Floats, keys: Sequence[str]) -> Counts:
+        """Places of the best texts; where equal scores meet the end of the list, right texts are left out."""
+        check_scores(scores, f"query {query}")
+        depth = min(DEPTH, len(scores))
+        least = np.partition(scores, len(scores) - depth)[len(scores) - depth]
+        among = np.flatnonzero(scores >= least)
+        grades = self.judged.grades[query]
+        gains = np.array([grades.get(keys[int(place)], 0.0) for place in among])
+        order: Counts = among[np.lexsort((gains, -scores[among]))][:depth]
+        return order
 
     def fused(self, rankings: Iterable[Mapping[str, Mapping[str, float]]]) -> dict[str, dict[str, float]]:
         """Rankings of several scorers made one (reciprocal rank fusion)."""
@@ -71,6 +89,7 @@ class RetrievalTask:
         scores = scorer.score_pairs(
             [self.judged.queries[query] for query, _ in found], [self.judged.texts[key] for _, key in found]
         )
+        check_scores(scores, "the model that reads again")
         again: dict[str, dict[str, float]] = {query: {} for query in rankings}
         for (query, key), score in zip(found, scores, strict=True):
             again[query][key] = float(score)
@@ -87,7 +106,7 @@ class RetrievalTask:
         return Result(
             self.name,
             model,
-            {name: mean_of(name) for name in columns},
+            {name: MeanOf(name) for name in columns},
             columns,
             1 - columns["nDCG@10"],
             lambda place: self._case(queries[place], rankings[queries[place]]),
