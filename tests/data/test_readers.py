@@ -119,7 +119,7 @@ def test_an_unlabelled_row_is_named(tmp_path: Path) -> None:
 
 def test_nothing_to_learn_from_is_said(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").touch()
-    with pytest.raises(DataError, match="there is nothing to learn from"):
+    with pytest.raises(DataError, match="there are no rows to read"):
         all_lessons(DataConfig(files=("a.jsonl",)), root=tmp_path)
 
 

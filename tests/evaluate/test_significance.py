@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tercet.evaluate.results import by_group
-from tercet.evaluate.significance import MeanOf, Sample, difference, figure, randomisation, spread
+from tercet.evaluate.significance import Columns, MeanOf, Sample, difference, figure, randomisation, spread
 
 
 def sample(values: "np.ndarray") -> Sample:  # type: ignore[type-arg]
@@ -33,9 +33,9 @@ def test_models_of_equal_worth_are_seldom_called_different() -> None:
     chance = np.random.default_rng(0)
     verdicts = [
         difference(sample(chance.random(200) < 0.6), sample(chance.random(200) < 0.6), draws=300).verdict
-        for _ in range(100)
+        for _ in range(60)
     ]
-    assert 1 <= 100 - verdicts.count("no difference shown") <= 12  # 5 are expected
+    assert verdicts.count("no difference shown") >= 53  # 57 are expected
 
 
 def test_a_model_is_not_better_than_itself() -> None:
@@ -90,15 +90,19 @@ def test_no_part_is_lost_where_cases_are_drawn_by_part() -> None:
         assert np.bincount(parts[places]).tolist() == [3] * 12
 
 
-def test_the_interval_of_chance_clusters_holds_no_agreement() -> None:
+def test_intervals_of_chance_clusters_hold_no_agreement() -> None:
     from sklearn.metrics import adjusted_rand_score
 
-    chance = np.random.default_rng(0)
-    columns = {"label": chance.integers(50, size=300), "found": chance.integers(50, size=300)}
-    rand = Sample(lambda at: float(adjusted_rand_score(at["label"], at["found"])), columns, halves=True)
-    found = figure(rand, draws=200)
-    assert found.low < 0 < found.high
-    assert found.low < found.value < found.high
+    def measure(columns: Columns) -> float:
+        return float(adjusted_rand_score(columns["label"], columns["found"]))
+
+    held = 0
+    for seed in range(20):
+        labels, found = np.random.default_rng(seed).integers(50, size=(2, 300))
+        interval = figure(Sample(measure, {"label": labels, "found": found}, halves=True), draws=100)
+        assert interval.low < interval.value < interval.high
+        held += interval.low < 0 < interval.high
+    assert held >= 16  # 19 are expected
 
 
 def test_halves_give_the_interval_of_the_bootstrap_where_both_are_right() -> None:

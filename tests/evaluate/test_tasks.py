@@ -241,7 +241,7 @@ def test_only_rows_that_were_asked_for_are_read(tmp_path: Path) -> None:
     file = rows(tmp_path / "p.jsonl", *PAIRS)
     config = TaskConfig(name="t", kind="similarity", files=(file,), where={"topic": "two"})
     assert load_task(config).run(Table({("b", "x"): 1, ("b", "y"): 2}), "m").cases == 2
-    with pytest.raises(DataError, match="nothing"):
+    with pytest.raises(DataError, match="no rows"):
         load_task(TaskConfig(name="t", kind="similarity", files=(file,), where={"topic": "three"}))
 
 
