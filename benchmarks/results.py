@@ -170,7 +170,7 @@ HEAD = """# Results
 
 Made by `TERCET_DATA=FOLDER make results` ({machine}). In brackets the interval that holds
 95% of what other cases of the same kind would give (bootstrap over the cases). A star marks a difference from
-the first row that a paired bootstrap finds (p < .05). Rows in italics are the paper's, of other models and
+the first row that a paired test finds (p < .05). Rows in italics are the paper's, of other models and
 often of other splits: for orientation. What training reaches is in [training.md](training.md).
 """
 

@@ -231,6 +231,14 @@ def test_a_scorer_without_vectors_is_told_so(tmp_path: Path, tiny_folder: Folder
             load_task(TaskConfig(name="t", kind=kind, files=(file,))).run(cross, "cross")  # type: ignore[arg-type]
 
 
+def test_rows_without_a_text_are_refused_or_left_out(tmp_path: Path) -> None:
+    file = rows(tmp_path / "l.jsonl", *LABELLED, {"text": " ", "label": "cats"})
+    with pytest.raises(DataError, match=r"line 61.*empty"):
+        load_task(TaskConfig(name="t", kind="probe", files=(file,)))
+    task = load_task(TaskConfig(name="t", kind="probe", files=(file,), skip_empty=True))
+    assert len(task.texts()) == 60
+
+
 def test_one_label_is_nothing_to_tell_apart(tmp_path: Path) -> None:
     file = rows(tmp_path / "l.jsonl", *LABELLED[:30])
     with pytest.raises(InputError, match="same label"):

@@ -49,6 +49,8 @@ class TaskConfig:
     where: dict[str, str | int | float | bool] = field(default_factory=dict)
     limit: int | None = None
     seed: int = 0
+    skip_empty: bool = False
+    """Of ``probe`` and ``clusters``: leave out rows without a text instead of refusing them."""
     test: tuple[str, ...] = ()
     """Of ``probe``: the files it is tested on; 10 folds if there are none."""
     group: str = ""
@@ -82,6 +84,7 @@ class TaskConfig:
             "labels": bool(self.labels) and labelled,
             "reader": self.reader is not None and labelled,
             "test": bool(self.test) and self.kind != "probe",
+            "skip_empty": self.skip_empty and not labelled,
         }
         for name, is_set in ignored.items():
             if is_set:

@@ -116,6 +116,8 @@ def _labelled(
     others: list[str] = []
     labels: list[int] = []
     for row in _rows(files, config.where, root):
+        if config.skip_empty and not str(row.columns.get(columns["text"]) or "").strip():
+            continue
         texts.append(check_column(row, columns["text"], check_text))
         if "other" in columns:
             others.append(check_column(row, columns["other"], check_text))
