@@ -109,3 +109,29 @@ def test_halves_give_the_interval_of_the_bootstrap_where_both_are_right() -> Non
     values = np.random.default_rng(2).normal(size=400)
     drawn, halved = figure(sample(values)), figure(Sample(MeanOf("value"), {"value": values}, halves=True))
     assert halved.high - halved.low == pytest.approx(drawn.high - drawn.low, rel=0.15)
+
+
+def test_cases_are_drawn_with_putting_back_within_their_part() -> None:
+    parts = np.repeat(np.arange(2), 50)
+    drawn = next(Sample(MeanOf("value"), {"value": np.arange(100.0)}, strata=parts).draws(1, seed=0))
+    assert len(np.unique(drawn)) < 90
+
+
+def test_halves_of_a_measure_that_grows_with_its_cases_are_moved_to_the_whole() -> None:
+    grows = Sample(lambda columns: float(len(columns["value"])), {"value": np.arange(100.0)}, halves=True)
+    assert figure(grows, draws=50) == (100, 100, 100)
+
+
+def median(columns: Columns) -> float:
+    return float(np.median(columns["value"]))
+
+
+def test_a_measure_that_is_no_mean_is_paired_and_two_sided_too() -> None:
+    hard = np.random.default_rng(0).normal(size=300)
+    better = difference(Sample(median, {"value": hard + 0.05}), Sample(median, {"value": hard}))
+    assert better.verdict == "better"
+    assert better.low == pytest.approx(0.05)
+    turned = difference(
+        Sample(median, {"value": hard}), Sample(median, {"value": -hard + 2 * np.median(hard)})
+    )
+    assert turned.p > 0.6

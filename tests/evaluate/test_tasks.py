@@ -434,3 +434,29 @@ def test_texts_without_words_are_told(tmp_path: Path) -> None:
     task = load_task(TaskConfig(name="t", kind="choices", reader="answers", files=(file,)))
     with pytest.raises(InputError, match="no words"):
         Evaluation([parse_name("bm25")]).table(task)
+
+
+def test_a_right_text_that_was_not_found_counts_in_the_best_order(tmp_path: Path) -> None:
+    texts = [{"_id": str(n), "text": f"text {n}"} for n in range(150)]
+    judged = [
+        {"query-id": "q", "corpus-id": "0", "score": 1},
+        {"query-id": "q", "corpus-id": "149", "score": 1},
+        {"query-id": "r", "corpus-id": "10", "score": 1},
+    ]
+    parts = {
+        "corpus": texts,
+        "queries": [{"_id": "q", "text": "a"}, {"_id": "r", "text": "b"}],
+        "qrels": judged,
+    }
+    files = tuple(rows(tmp_path / f"{name}.jsonl", *part) for name, part in parts.items())
+    falling = Table({(query, each["text"]): -float(n) for n, each in enumerate(texts) for query in "ab"})
+    found = measured(TaskConfig(name="t", kind="retrieval", files=files), falling)
+    assert found["nDCG@10"] == pytest.approx((1 / (1 + 1 / np.log2(3)) + 0) / 2)
+    assert found["R@100"] == (1 / 2 + 1) / 2
+    assert found["MRR@10"] == (1 + 0) / 2  # the eleventh is not among ten
+
+
+def test_folds_are_of_equal_size(tmp_path: Path) -> None:
+    file = rows(tmp_path / "p.jsonl", *PAIRS)
+    task: Any = load_task(TaskConfig(name="t", kind="similarity", files=(file,), folds=2))
+    assert np.bincount(task.pairs.groups).tolist() == [2, 2]
