@@ -54,9 +54,9 @@ class Chapter(NamedTuple):
 CHAPTERS = (
     Chapter(
         "Sentence similarity",
-        "Spearman's ρ x 100, all pairs of a year together. SICK-R is its train and dev file. STSb's training pairs "
-        "were taken from STS12 to STS17, so what was trained on them has seen pairs of the years here: of that "
-        "row only STSb and SICK-R count.",
+        "Spearman's ρ x 100, all pairs of a year together. SICK-R is its train and dev file. STSb's training "
+        "pairs were taken from STS12 to STS17, so what was trained on them has seen pairs of the years "
+        "here: of that row only STSb and SICK-R count.",
         "spearman",
         {**{f"sts{year}": f"STS{year}" for year in range(12, 17)}, "stsb": "STSb", "sick": "SICK-R"},
         ("bi", "first:bi", "wordllama", "tfidf", "bm25", "trained on STSb=runs/sbert-stsb/model"),
