@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
@@ -15,7 +15,7 @@ from tercet.data.lessons import (
     document_lessons,
     pair_lessons,
 )
-from tercet.data.retrieval import retrieval_lessons
+from tercet.data.retrieval import RetrievalColumns, retrieval_lessons
 from tercet.data.rows import Row
 from tercet.data.sources import open_source
 from tercet.errors import DataError, InputError
@@ -44,14 +44,7 @@ READERS: dict[ReaderKind, Reader] = {
     "documents": Reader(document_lessons, {"text": "text"}),
     "retrieval": Reader(
         retrieval_lessons,
-        {
-            "key": "_id",
-            "text": "text",
-            "title": "title",
-            "query_key": "query-id",
-            "text_key": "corpus-id",
-            "grade": "score",
-        },
+        asdict(RetrievalColumns()),
     ),
 }
 
@@ -117,7 +110,7 @@ def read_lessons(config: DataConfig, *, root: Path | None = None) -> Iterator[Le
     options: dict[str, Any] = columns | ({"labels": config.labels} if config.labels else {})
     sources = [chosen_rows(open_source(name, root=root), config.where) for name in config.files]
     if config.reader == "retrieval":
-        lessons = read(*sources, **options)
+        lessons = read(*sources, RetrievalColumns(**options))
     else:
         lessons = read(chain.from_iterable(sources), **options)
     yield from lessons if config.limit is None else _drawn(lessons, config.limit, config.seed)

@@ -10,32 +10,29 @@ from tercet.inputs import check_text
 from tercet.records import Lesson
 
 
-def retrieval_lessons(
-    corpus: Iterable[Row],
-    queries: Iterable[Row],
-    judgements: Iterable[Row],
-    *,
-    key: str = "_id",
-    text: str = "text",
-    title: str = "title",
-    query_key: str = "query-id",
-    text_key: str = "corpus-id",
-    grade: str = "score",
-) -> Iterator[Lesson]:
-    """Each query with a text that answers it, a lesson for each such pair; a grade of 0 means it does not.
+@dataclass(frozen=True, kw_only=True)
+class RetrievalColumns:
+    """What the columns of the three files are called."""
 
-    Args:
-        corpus: rows with a key, a text and perhaps a title, which is put before the text.
-        queries: rows with a key and a text.
-        judgements: rows with the two keys and perhaps a grade.
-    """
-    texts = _by_key(corpus, key, lambda row: _titled(row, text, title))
-    questions = _by_key(queries, key, lambda row: check_column(row, text, check_text))
+    key: str = "_id"
+    text: str = "text"
+    title: str = "title"
+    """Put before a text, where there is one."""
+    query_key: str = "query-id"
+    text_key: str = "corpus-id"
+    grade: str = "score"
+
+
+def retrieval_lessons(
+    corpus: Iterable[Row], queries: Iterable[Row], judgements: Iterable[Row], columns: RetrievalColumns
+) -> Iterator[Lesson]:
+    """Each query with a text that answers it, a lesson for each such pair; a grade of 0 means it does not."""
+    texts, questions = _read(corpus, queries, columns)
     for row in judgements:
-        if grade not in row.columns or number(row, grade) > 0:
+        if _grade(row, columns) > 0:
             yield Lesson(
-                context=_found(questions, row, query_key, "query"),
-                candidates=(_found(texts, row, text_key, "text"),),
+                context=_found(questions, row, columns.query_key, "query"),
+                candidates=(_found(texts, row, columns.text_key, "text"),),
                 where=row.where,
             )
 
@@ -50,28 +47,33 @@ class Judged:
 
 
 def judged_set(
-    corpus: Iterable[Row],
-    queries: Iterable[Row],
-    judgements: Iterable[Row],
-    *,
-    key: str = "_id",
-    text: str = "text",
-    title: str = "title",
-    query_key: str = "query-id",
-    text_key: str = "corpus-id",
-    grade: str = "score",
+    corpus: Iterable[Row], queries: Iterable[Row], judgements: Iterable[Row], columns: RetrievalColumns
 ) -> Judged:
     """All texts, and the queries that some text answers, with what was judged."""
-    texts = _by_key(corpus, key, lambda row: _titled(row, text, title))
-    questions = _by_key(queries, key, lambda row: check_column(row, text, check_text))
+    texts, questions = _read(corpus, queries, columns)
     grades: dict[str, dict[str, float]] = {}
     for row in judgements:
-        _found(questions, row, query_key, "query")
-        _found(texts, row, text_key, "text")
-        graded = number(row, grade) if grade in row.columns else 1.0
-        grades.setdefault(_key(row, query_key), {})[_key(row, text_key)] = max(graded, 0.0)  # -1: spam
+        _found(questions, row, columns.query_key, "query")
+        _found(texts, row, columns.text_key, "text")
+        graded = max(_grade(row, columns), 0.0)  # some sets call spam -1
+        grades.setdefault(_key(row, columns.query_key), {})[_key(row, columns.text_key)] = graded
     answered = {query: each for query, each in grades.items() if any(value > 0 for value in each.values())}
     return Judged(texts, {query: questions[query] for query in answered}, answered)
+
+
+def _read(
+    corpus: Iterable[Row], queries: Iterable[Row], columns: RetrievalColumns
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Texts and queries by their keys."""
+    return (
+        _by_key(corpus, columns.key, lambda row: _titled(row, columns.text, columns.title)),
+        _by_key(queries, columns.key, lambda row: check_column(row, columns.text, check_text)),
+    )
+
+
+def _grade(row: Row, columns: RetrievalColumns) -> float:
+    """A judgement without a grade says that the text answers."""
+    return number(row, columns.grade) if columns.grade in row.columns else 1.0
 
 
 def _by_key(rows: Iterable[Row], key: str, read: Callable[[Row], str]) -> dict[str, str]:

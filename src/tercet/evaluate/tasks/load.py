@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from tercet.data.columns import check_column, filled
-from tercet.data.readers import READERS, DataConfig, all_lessons, chosen_rows
-from tercet.data.retrieval import judged_set
+from tercet.data.readers import DataConfig, all_lessons, chosen_rows
+from tercet.data.retrieval import RetrievalColumns, judged_set
 from tercet.data.rows import Row
 from tercet.data.sources import open_source
 from tercet.errors import DataError, InputError
@@ -72,10 +72,8 @@ def load_task(config: TaskConfig, *, root: Path | None = None) -> Task:
 
 def _retrieval(config: TaskConfig, root: Path | None) -> RetrievalTask:
     data = config.data()
-    usual = READERS["retrieval"].columns
-    columns = {role: name for role, name in {**usual, **data.columns}.items() if name is not None}
     corpus, queries, judgements = (open_source(name, root=root) for name in data.files)
-    judged = judged_set(corpus, queries, judgements, **columns)
+    judged = judged_set(corpus, queries, judgements, RetrievalColumns(**data.columns))
     if not judged.queries:
         raise DataError(f"{', '.join(data.files)}: there is no query that a text answers")
     return RetrievalTask(config.name, judged)
