@@ -57,7 +57,7 @@ def test_calibration_error_worked_out_by_hand() -> None:
     # bins 9: told .925, happened .5 (2); 1: .1, 0 (1); 2: .2, 1 (1)
     assert calibration_error(probabilities, labels) == pytest.approx((2 * 0.425 + 0.1 + 0.8) / 4)
     assert reliability([1.0, 1.0], [1, 1])[0].tolist() == [1.0]
-    assert calibration_error([0.95, 1.0], [0, 1]) == pytest.approx(0.475)  # 1 is in the last bin
+    assert calibration_error([0.95, 1.0], [1, 0]) == pytest.approx(0.475)  # 1 is in the last bin
 
 
 def test_the_truth_has_no_calibration_error() -> None:

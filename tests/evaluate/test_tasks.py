@@ -460,3 +460,13 @@ def test_folds_are_of_equal_size(tmp_path: Path) -> None:
     file = rows(tmp_path / "p.jsonl", *PAIRS)
     task: Any = load_task(TaskConfig(name="t", kind="similarity", files=(file,), folds=2))
     assert np.bincount(task.pairs.groups).tolist() == [2, 2]
+
+
+def test_candidates_that_a_row_does_not_have_are_behind_all_others(tmp_path: Path) -> None:
+    file = rows(
+        tmp_path / "c.jsonl",
+        {"context": "a", "candidates": ["x", "y", "z"], "label": 0},
+        {"context": "b", "candidates": ["x", "y"], "label": 0},
+    )
+    scorer = Table({(one, other): -float(ord(other)) for one in "ab" for other in "xyz"})
+    assert measured(TaskConfig(name="t", kind="choices", files=(file,)), scorer)["R@1/3"] == 1
