@@ -12,8 +12,8 @@ def test_equal_lengths_side_by_side_are_one_run() -> None:
 
 
 def test_positions_start_anew_with_each_text() -> None:
-    assert positions_of([3, 2]) == [0, 1, 2, 0, 1]
-    assert positions_of([2, 1], first=2) == [2, 3, 2]
+    assert positions_of([3, 2]).tolist() == [0, 1, 2, 0, 1]
+    assert positions_of([2, 1], first=2).tolist() == [2, 3, 2]
 
 
 def test_no_text_sees_its_neighbour() -> None:

@@ -15,7 +15,14 @@ from transformers.utils import logging
 from tercet.errors import ModelError
 from tercet.files import read_json
 from tercet.models.fingerprint import transformer_facts
-from tercet.runtime.packing import IMPLEMENTATION, filler_rows, positions_of, runs_of
+from tercet.runtime.packing import (
+    IMPLEMENTATION,
+    filler_rows,
+    has_varying_attention,
+    moved,
+    packing_of,
+    positions_of,
+)
 
 PACKABLE = frozenset({"bert", "camembert", "distilbert", "electra", "modernbert", "roberta", "xlm-roberta"})
 """Architectures whose packed states are tested to equal the padded ones; others are padded."""
@@ -92,26 +99,39 @@ class Encoder(nn.Module):
         """
         lengths = torch.tensor([len(text) for text in ids])
         mask = torch.arange(int(lengths.max())) < lengths.unsqueeze(1)  # [B, T]
-        if self.packable and self.transformer.device.type == "cpu":
-            return TokenStates(self._packed(ids, segments, mask), mask)
-        return self._padded(ids, segments, mask)
+        read = self._packed if self._can_pack() else self._padded
+        return read(ids, segments, mask)
+
+    def _can_pack(self) -> bool:
+        """On a CPU always; on a GPU the kernel computes in half precision, and cannot leave out states."""
+        device, config = self.transformer.device, self.transformer.config
+        if device.type == "cpu" or not self.packable:
+            return self.packable
+        half = torch.is_autocast_enabled("cuda") or any(w.dtype == torch.bfloat16 for w in self.parameters())
+        drops = self.training and any(part.p for part in self.modules() if isinstance(part, nn.Dropout))
+        fits = self.width // config.num_attention_heads % 8 == 0 and not getattr(
+            config, "sliding_window", None
+        )
+        return half and not drops and fits and has_varying_attention(device)
 
     def _packed(
         self, ids: Sequence[Sequence[int]], segments: Sequence[Sequence[int]] | None, mask: Tensor
-    ) -> Tensor:
-        filler = filler_rows(sum(map(len, ids)))
+    ) -> TokenStates:
+        device = self.transformer.device
+        filler = filler_rows(sum(map(len, ids))) if device.type == "cpu" else 0
         lengths = [*(len(text) for text in ids), *[1] * filler]  # texts of one token, dropped again below
-        inputs = {"input_ids": _in_a_row([*ids, [self._padding] * filler]).unsqueeze(0)}
+        inputs = {
+            "input_ids": _in_a_row([*ids, [self._padding] * filler]),
+            "position_ids": positions_of(lengths, first=self._first_position),
+        }
         if segments is not None:
-            inputs["token_type_ids"] = _in_a_row([*segments, [0] * filler]).unsqueeze(0)
-        rows: Tensor = self.transformer(
-            **inputs,
-            position_ids=torch.tensor([positions_of(lengths, first=self._first_position)]),
-            packing=runs_of(lengths),
-        ).last_hidden_state[0]  # [N + filler, D]
-        states = rows.new_zeros(*mask.shape, rows.shape[-1])
-        states[mask] = rows[: len(rows) - filler]
-        return states
+            inputs["token_type_ids"] = _in_a_row([*segments, [0] * filler])
+        here = {name: moved(tensor, device).unsqueeze(0) for name, tensor in inputs.items()}
+        rows: Tensor = self.transformer(**here, packing=packing_of(lengths, device)).last_hidden_state[0]
+        places = moved(mask.flatten().nonzero().squeeze(1), device)  # of the tokens among B * T
+        states = rows.new_zeros(mask.numel(), rows.shape[-1])
+        states = states.index_copy(0, places, rows[: len(rows) - filler])
+        return TokenStates(states.unflatten(0, mask.shape), moved(mask, device))
 
     def _padded(
         self, ids: Sequence[Sequence[int]], segments: Sequence[Sequence[int]] | None, mask: Tensor
@@ -119,7 +139,7 @@ class Encoder(nn.Module):
         inputs = {"input_ids": _filled_up(ids, self._padding, mask), "attention_mask": mask.long()}
         if segments is not None:
             inputs["token_type_ids"] = _filled_up(segments, 0, mask)
-        here = {name: _moved(tensor, self.transformer.device) for name, tensor in inputs.items()}
+        here = {name: moved(tensor, self.transformer.device) for name, tensor in inputs.items()}
         with _plain_attention(self.transformer.device):
             states: Tensor = self.transformer(**here).last_hidden_state
         return TokenStates(states, here["attention_mask"].bool())
@@ -214,11 +234,6 @@ def _filled_up(rows: Sequence[Sequence[int]], filler: int, mask: Tensor) -> Tens
 def _plain_attention(device: torch.device) -> AbstractContextManager[None]:
     """On an NVIDIA GPU, attention without cuDNN, which takes 4 ms to get ready for every shape it meets."""
     return sdpa_kernel(KERNELS) if device.type == "cuda" else nullcontext()
-
-
-def _moved(tensor: Tensor, device: torch.device) -> Tensor:
-    """The tensor on a device; on its way to a GPU nobody waits for it."""
-    return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)
 
 
 def _first_position(transformer: PreTrainedModel) -> int:

@@ -24,7 +24,8 @@ class FastLinear(nn.Linear):
 
     def forward(self, states: Tensor) -> Tensor:
         """``[..., in]`` to ``[..., out]``"""
-        states = states.to(self.weight.dtype)
+        if not torch.is_autocast_enabled(states.device.type):  # which would cast what is cast here back
+            states = states.to(self.weight.dtype)
         if torch.is_grad_enabled():
             _laid_out.pop(self, None)  # a fused optimiser changes weights without counting their versions
         if torch.is_grad_enabled() or states.device.type != "cpu" or not _has_onednn(states.dtype):

@@ -4,15 +4,17 @@ A transformer spends most of its time in linear layers, which do not care where 
 of a whole batch go through as one row ``[1, N, D]``, and only the attention looks at one text at a time:
 texts of equal length that lie side by side are attended to in one call. Transformers lets a model take its
 attention function from a registry; ours is registered once under ``IMPLEMENTATION``, and it is handed the
-lengths with each forward pass, so a model can serve several threads.
+lengths with each forward pass, so a model can serve several threads. On a GPU one kernel attends to texts
+of all lengths at once, in half precision.
 """
 
 from collections.abc import Sequence
-from itertools import groupby
-from typing import Any, NamedTuple
+from itertools import accumulate, groupby
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import torch
 from torch import Tensor, nn
+from torch.nn.attention.varlen import varlen_attn
 from torch.nn.functional import scaled_dot_product_attention
 from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
@@ -24,12 +26,26 @@ PLAIN_UP_TO = 96
 """On a CPU, plain matrix products beat torch's fused kernel up to about this many tokens (by 3x at 16)."""
 
 
+AMPERE = (8, 0)
+"""The first NVIDIA GPUs that can attend to texts of all lengths at once."""
+
+
 class Run(NamedTuple):
     """Texts of equal length, side by side: ``texts`` of them, ``tokens`` each, from row ``start``."""
 
     start: int
     texts: int
     tokens: int
+
+
+class Bounds(NamedTuple):
+    """Texts of any lengths, side by side on a GPU: text i fills the rows ``rows[i]`` to ``rows[i + 1]``."""
+
+    rows: Tensor
+    longest: int
+
+
+Packing: TypeAlias = Sequence[Run] | Bounds
 
 
 def runs_of(lengths: Sequence[int]) -> list[Run]:
@@ -43,9 +59,32 @@ def runs_of(lengths: Sequence[int]) -> list[Run]:
     return runs
 
 
-def positions_of(lengths: Sequence[int], *, first: int = 0) -> list[int]:
-    """Each token's place in its own text, counted from ``first``."""
-    return [position for length in lengths for position in range(first, first + length)]
+def bounds_of(lengths: Sequence[int], device: torch.device) -> Bounds:
+    """Where texts of these lengths begin and end."""
+    rows = torch.tensor([0, *accumulate(lengths)], dtype=torch.int32)
+    return Bounds(moved(rows, device), max(lengths))
+
+
+def packing_of(lengths: Sequence[int], device: torch.device) -> Packing:
+    """How texts of these lengths lie, as attention wants to know it on this device."""
+    return runs_of(lengths) if device.type == "cpu" else bounds_of(lengths, device)
+
+
+def has_varying_attention(device: torch.device) -> bool:
+    """Whether the device can attend to texts of all lengths at once."""
+    return device.type == "cuda" and torch.cuda.get_device_capability(device) >= AMPERE
+
+
+def moved(tensor: Tensor, device: torch.device) -> Tensor:
+    """The tensor on a device; on its way to a GPU nobody waits for it."""
+    return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)
+
+
+def positions_of(lengths: Sequence[int], *, first: int = 0) -> Tensor:
+    """``[N]``: each token's place in its own text, counted from ``first``."""
+    counts = torch.tensor(lengths)
+    starts = counts.cumsum(0) - counts
+    return torch.arange(first, first + int(counts.sum())) - starts.repeat_interleave(counts)
 
 
 def filler_rows(rows: int) -> int:
@@ -64,7 +103,7 @@ def packed_attention(
     value: Tensor,
     attention_mask: Tensor | None,
     *,
-    packing: Sequence[Run] | None = None,
+    packing: Packing | None = None,
     scaling: float | None = None,
     dropout: float = 0.0,
     sliding_window: int | None = None,
@@ -76,7 +115,7 @@ def packed_attention(
         module: the attention layer that calls.
         query: ``[1, heads, N, head width]``, as ``key`` and ``value``.
         attention_mask: used only where ``packing`` is None.
-        packing: the runs that fill the row.
+        packing: the runs that fill the row, or, on a GPU, the bounds of its texts.
         sliding_window: tokens this far apart, or farther, do not see each other.
         other: what transformers passes to every attention function.
 
@@ -90,6 +129,8 @@ def packed_attention(
         return attended, None
     rows = [tensor[0].transpose(0, 1) for tensor in (query, key, value)]  # 3 x [N, heads, head width]
     scale = scaling if scaling is not None else query.shape[-1] ** -0.5
+    if isinstance(packing, Bounds):
+        return _attend_at_once(packing, *rows, scale=scale).unsqueeze(0), None
     parts = []
     for start, texts, tokens in packing:
         run = (
@@ -99,6 +140,12 @@ def packed_attention(
         attended = _attend(*run, scale=scale, dropout=dropout, window=sliding_window)
         parts.append(attended.transpose(1, 2).flatten(0, 1))  # [texts * tokens, heads, head width]
     return torch.cat(parts).unsqueeze(0), None
+
+
+def _attend_at_once(bounds: Bounds, query: Tensor, key: Tensor, value: Tensor, *, scale: float) -> Tensor:
+    query = query * (scale * query.shape[-1] ** 0.5)  # the kernel divides by that root
+    attended = varlen_attn(query, key, value, bounds.rows, bounds.rows, bounds.longest, bounds.longest)
+    return cast("Tensor", attended)  # alone, as nothing beside it was asked for
 
 
 def _attend(

@@ -17,6 +17,7 @@ from tercet.models.cross import CrossEncoder
 from tercet.models.dual import DualEncoder
 from tercet.models.load import AnyScorer
 from tercet.models.poly import PolyEncoder
+from tercet.runtime.packing import moved
 from tercet.training import losses
 from tercet.training.encode import both_sides, filled_up, pair_outputs
 from tercet.training.examples import Example, Ids
@@ -208,10 +209,11 @@ class Ranking(CrossObjective):
     def forward(self, scorer: CrossEncoder, batch: Batch) -> Tensor:
         """The loss of a batch."""
         outputs = self.outputs(scorer, batch)[:, 0]
-        counts = torch.tensor([len(example.candidates) for example in batch], device=outputs.device)
-        present = torch.arange(int(counts.max()), device=outputs.device) < counts.unsqueeze(1)  # [B, K]
+        counts = torch.tensor([len(example.candidates) for example in batch])
+        present = moved(torch.arange(int(counts.max())) < counts.unsqueeze(1), outputs.device)  # [B, K]
         scores = outputs.new_zeros(present.shape).masked_scatter(present, outputs)
-        return losses.ranking(scores, counts.new_zeros(len(batch)), ~present)
+        first = torch.zeros(len(batch), dtype=torch.long, device=outputs.device)
+        return losses.ranking(scores, first, ~present)
 
 
 DUAL_OBJECTIVES: dict[ObjectiveKind, type[DualObjective]] = {
