@@ -9,7 +9,7 @@ from typing import TypeAlias
 from tercet.config import Precision
 from tercet.errors import InputError
 from tercet.evaluate.baselines import Baseline, Bm25
-from tercet.evaluate.named import Named, open_scorer
+from tercet.evaluate.named import Named, open_scorer, parse_name
 from tercet.evaluate.results import Result
 from tercet.evaluate.significance import (
     Columns,
@@ -165,10 +165,10 @@ class Evaluation:
                 if model.sources != (Bm25.kind,)
             ]
         if self.rerank:
-            reader = self._scorer(self.rerank, task)
+            reader, name = self._scorer(self.rerank, task), parse_name(self.rerank).label
             for row in list(made):
-                self._tell(f"{task.name}: {row.label}, read again by {self.rerank}")
-                made.append(_again(task, row, self.rerank, lambda found: task.reranked(found, reader)))
+                self._tell(f"{task.name}: {row.label}, read again by {name}")
+                made.append(_again(task, row, name, lambda found: task.reranked(found, reader)))
         return made[len(rows) :]
 
     def _scorer(self, source: str, task: Task) -> Scorer:

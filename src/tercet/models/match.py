@@ -69,7 +69,8 @@ def match(
     with torch.autocast(codes.device.type, enabled=False):
         if codes.shape[1] == 1 and candidates.dtype == codes.dtype:
             return _dot_products(codes[:, 0], candidates)
-        sharpness = torch.as_tensor(scale, dtype=codes.dtype, device=codes.device)
+        # a number is filled in where it is needed: to copy it to a GPU is to wait for it
+        sharpness = scale.to(codes) if torch.is_tensor(scale) else codes.new_full((), scale)
         return _match(codes, candidates, mask, sharpness)
 
 

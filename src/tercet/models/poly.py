@@ -98,8 +98,12 @@ class PolyEncoder(DualEncoder):
 
     def match_codes(self, codes: CodeTensors, candidates: Tensor) -> Tensor:
         """``[B, C]``: each candidate attends over the codes of each context; one way of a symmetric score."""
-        scores = match(codes.vectors, candidates, mask=codes.mask, scale=self.code_layer.candidate_scale())
-        return scores * torch.as_tensor(self.code_layer.logit_scale(), device=scores.device)
+        mask = (
+            None if self.config.code_kind == "learnt" else codes.mask
+        )  # every context has all that are learnt
+        scores = match(codes.vectors, candidates, mask=mask, scale=self.code_layer.candidate_scale())
+        scale = self.code_layer.logit_scale()
+        return scores * (scale.to(scores.device) if torch.is_tensor(scale) else scale)
 
     @torch.inference_mode()
     def explain(self, context: Context, candidate: str) -> Explanation:
