@@ -10,6 +10,7 @@ from rich.console import Console
 
 import tercet
 from tercet.cli import (
+    augment,
     bench,
     data,
     demo,
@@ -45,6 +46,7 @@ COMMANDS = (
     similar.pairs,
     similar.cluster,
     train.train,
+    augment.augment,
     evaluate.evaluate,
     evaluate.compare,
     evaluate.protocol,

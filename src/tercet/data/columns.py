@@ -70,6 +70,14 @@ def number(row: Row, column: str) -> float:
     return found
 
 
+def numbers(row: Row, column: str) -> tuple[float, ...]:
+    """A column's list as finite numbers."""
+    values = filled(row, column)
+    if not isinstance(values, list):
+        raise DataError(f"{row.where}: column {column!r} must be a list of numbers, got {values!r}")
+    return tuple(number(Row(row.where, {column: value}), column) for value in values)
+
+
 def _checked(row: Row, column: str | None, usual: str, check: Callable[[object, str], Checked]) -> Checked:
     return check_column(row, column or _only_or_usual(row, usual), check)
 

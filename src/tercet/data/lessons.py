@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
-from tercet.data.columns import check_column, filled, number
+from tercet.data.columns import check_column, filled, number, numbers
 from tercet.data.rows import Row
 from tercet.errors import DataError
 from tercet.inputs import check_context, check_text
@@ -64,6 +64,23 @@ def choice_lessons(
         yield Lesson(
             context=check_column(row, context, check_context),
             candidates=(texts[right], *texts[:right], *texts[right + 1 :]),
+            where=row.where,
+        )
+
+
+def scored_lessons(
+    rows: Iterable[Row], *, context: str = "context", candidates: str = "candidates", scores: str = "scores"
+) -> Iterator[Lesson]:
+    """A context with candidates, and a teacher's score of each; the lesson has the best first."""
+    for row in rows:
+        texts, given = _texts(row, candidates), numbers(row, scores)
+        if len(texts) != len(given):
+            raise DataError(f"{row.where}: {len(texts)} candidates need as many {scores}, got {len(given)}")
+        order = sorted(range(len(texts)), key=lambda place: -given[place])
+        yield Lesson(
+            context=check_column(row, context, check_context),
+            candidates=tuple(texts[place] for place in order),
+            targets=tuple(given[place] for place in order),
             where=row.where,
         )
 

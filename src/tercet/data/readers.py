@@ -14,6 +14,7 @@ from tercet.data.lessons import (
     dialogue_lessons,
     document_lessons,
     pair_lessons,
+    scored_lessons,
 )
 from tercet.data.retrieval import RetrievalColumns, retrieval_lessons
 from tercet.data.rows import Row
@@ -23,7 +24,7 @@ from tercet.inputs import check_choice, check_count, check_flag
 from tercet.records import Lesson
 
 ReaderKind: TypeAlias = Literal[
-    "pairs", "triplets", "answers", "choices", "dialogues", "documents", "retrieval"
+    "pairs", "triplets", "answers", "choices", "scored", "dialogues", "documents", "retrieval"
 ]
 READER_KINDS: tuple[ReaderKind, ...] = get_args(ReaderKind)
 
@@ -40,6 +41,7 @@ READERS: dict[ReaderKind, Reader] = {
     "triplets": Reader(answer_lessons, {"context": "anchor", "answer": "positive", "negatives": "negative"}),
     "answers": Reader(answer_lessons, {"context": "context", "answer": "answer", "negatives": None}),
     "choices": Reader(choice_lessons, {"context": "context", "candidates": "candidates", "label": "label"}),
+    "scored": Reader(scored_lessons, {"context": "context", "candidates": "candidates", "scores": "scores"}),
     "dialogues": Reader(dialogue_lessons, {"turns": "turns"}),
     "documents": Reader(document_lessons, {"text": "text"}),
     "retrieval": Reader(
@@ -60,8 +62,8 @@ class DataConfig:
     reader: ReaderKind = "pairs"
     """``pairs``: two texts and a score or a label. ``triplets``: a text, a near and a far one. ``answers``: a
     context and its answer, perhaps with negatives. ``choices``: a context, candidates, and the place of the
-    right one. ``dialogues``: turns, each the answer to those before it. ``documents``: sentences, each with
-    the next. ``retrieval``: see above."""
+    right one. ``scored``: a context, candidates, and a teacher's score of each. ``dialogues``: turns, each
+    the answer to those before it. ``documents``: sentences, each with the next. ``retrieval``: see above."""
     columns: dict[str, str] = field(default_factory=dict)
     """The name of a column in the file, for each that is not called as the reader expects."""
     labels: tuple[str, ...] = ()

@@ -63,7 +63,7 @@ def write_report(tables: Sequence[Table], out: Path, *, settings: dict[str, Any]
 
 def as_json(tables: Sequence[Table]) -> dict[str, Any]:
     """Every number of the tables."""
-    return {"tasks": [_table_json(table) for table in tables]}
+    return {"tasks": [table_json(table) for table in tables]}
 
 
 def page(tables: Sequence[Table], facts: dict[str, Any]) -> str:
@@ -130,7 +130,7 @@ def _cut(text: str) -> str:
     return escape(text if len(text) <= LONGEST else f"{text[:LONGEST]} …")
 
 
-def _table_json(table: Table) -> dict[str, Any]:
+def table_json(table: Table) -> dict[str, Any]:
     verdicts = table.verdicts
     return {
         "task": table.task,

@@ -87,6 +87,45 @@ def communities(
     return sorted(groups, key=lambda members: (-len(members), int(members[0])))
 
 
+def nearest(vectors: Floats, k: int, *, on_progress: Progress | None = None) -> Counts:
+    """``[N, k]``: for each vector the places of the ``k`` with the largest inner products, best first.
+
+    Args:
+        vectors: ``[N, D]``; each is among its own.
+        on_progress: called with the number of vectors that were compared with all others since the last call.
+    """
+    if not 1 <= k <= len(vectors):
+        raise InputError(f"k must be from 1 to {len(vectors)}, the number of vectors, got {k}")
+    places = np.empty((len(vectors), k), dtype=np.int64)
+    for start in range(0, len(vectors), ROWS_AT_ONCE):
+        rows = slice(start, min(start + ROWS_AT_ONCE, len(vectors)))
+        places[rows] = _nearest(vectors, rows, k)
+        if on_progress is not None:
+            on_progress(rows.stop - rows.start)
+    return places
+
+
+def _nearest(vectors: Floats, rows: slice, k: int) -> Counts:
+    count = rows.stop - rows.start
+    best = np.full((count, k), -np.inf, dtype=np.float32)
+    places = np.zeros((count, k), dtype=np.int64)
+    for first in range(0, len(vectors), COLUMNS_AT_ONCE):
+        products = vectors[rows] @ vectors[first : first + COLUMNS_AT_ONCE].T
+        # after the first blocks few rows have anything better, and only those are sorted
+        better = np.flatnonzero(products.max(axis=1) > best[:, -1])
+        joined = np.hstack([best[better], products[better]])
+        numbers = np.broadcast_to(
+            np.arange(first, first + products.shape[1]), (len(better), products.shape[1])
+        )
+        found = np.hstack([places[better], numbers])
+        kept = np.argpartition(-joined, k - 1, axis=1)[:, :k]
+        order = np.argsort(-np.take_along_axis(joined, kept, axis=1), axis=1, kind="stable")
+        kept = np.take_along_axis(kept, order, axis=1)
+        best[better] = np.take_along_axis(joined, kept, axis=1)
+        places[better] = np.take_along_axis(found, kept, axis=1)
+    return places
+
+
 def plane(vectors: Floats) -> Floats:
     """``[N, 2]``: the vectors seen from where they differ the most (the first two principal components)."""
     centred = vectors - vectors.mean(axis=0)

@@ -1,0 +1,83 @@
+"""Synonyms from a folder in WordNet's own format, such as Debian's /usr/share/wordnet.
+
+``index.noun`` has a line for each lemma, with the byte offsets of its synsets in ``data.noun``, the most used
+first; ``data.noun`` has a line for each synset, with its words. Verbs, adjectives and adverbs have the same.
+"""
+
+from functools import cached_property
+from pathlib import Path
+
+from tercet.errors import DataError
+
+PARTS_OF_SPEECH = ("noun", "verb", "adj", "adv")
+COMMENT = "  "
+"""The licence at the head of each file is indented."""
+
+
+class WordNet:
+    """Words that can stand for another."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        files = [folder / f"{kind}.{part}" for part in PARTS_OF_SPEECH for kind in ("index", "data")]
+        missing = [file.name for file in files if not file.is_file()]
+        if missing:
+            raise DataError(
+                f"{folder} is no WordNet: {', '.join(missing)} is missing; on Debian install "
+                "wordnet-base and name /usr/share/wordnet"
+            )
+
+    def synonyms(self, word: str, *, senses: int = 1) -> tuple[str, ...]:
+        """Other words of the ``senses`` most used synsets of a word, of every part of speech; none twice.
+
+        A word of several, such as "ice cream", is written with spaces.
+        """
+        lemma = word.casefold().replace(" ", "_")
+        found: dict[str, None] = {}
+        for part in PARTS_OF_SPEECH:
+            for offset in self._offsets[part].get(lemma, ())[:senses]:
+                found.update(dict.fromkeys(self._words(part, offset)))
+        return tuple(other for other in found if other.casefold() != word.casefold())
+
+    @cached_property
+    def _offsets(self) -> dict[str, dict[str, tuple[int, ...]]]:
+        return {part: _read_index(self.folder / f"index.{part}") for part in PARTS_OF_SPEECH}
+
+    @cached_property
+    def _data(self) -> dict[str, bytes]:
+        return {part: (self.folder / f"data.{part}").read_bytes() for part in PARTS_OF_SPEECH}
+
+    def _words(self, part: str, offset: int) -> list[str]:
+        data = self._data[part]
+        fields = data[offset : data.find(b"\n", offset)].decode("utf-8", errors="replace").split()
+        try:
+            if int(fields[0]) != offset:
+                raise ValueError(fields[0])
+            count = int(fields[3], base=16)
+            words = fields[4 : 4 + 2 * count : 2]
+        except (IndexError, ValueError):
+            raise DataError(
+                f"{self.folder / f'data.{part}'} has no synset at byte {offset}, where its index says: "
+                "the files do not belong together"
+            ) from None
+        return [_plain(word) for word in words]
+
+
+def _read_index(file: Path) -> dict[str, tuple[int, ...]]:
+    """The offsets of each lemma's synsets."""
+    found: dict[str, tuple[int, ...]] = {}
+    for number, line in enumerate(file.read_text(encoding="utf-8", errors="replace").splitlines(), start=1):
+        if line.startswith(COMMENT) or not line.strip():
+            continue
+        fields = line.split()
+        try:
+            synsets = int(fields[2])
+            found[fields[0]] = tuple(int(each) for each in fields[-synsets:])
+        except (IndexError, ValueError):
+            raise DataError(f"{file}, line {number} is no line of a WordNet index") from None
+    return found
+
+
+def _plain(word: str) -> str:
+    """Without what marks where an adjective may stand, such as ``(p)``, and with spaces."""
+    return word.partition("(")[0].replace("_", " ")
