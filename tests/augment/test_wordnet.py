@@ -76,3 +76,4 @@ def test_the_real_wordnet_is_read() -> None:
     wordnet = WordNet(REAL)
     assert "auto" in wordnet.synonyms("car")
     assert "begin" in wordnet.synonyms("start", senses=3)
+    assert "chase" not in wordnet.synonyms("dog")

@@ -6,6 +6,7 @@ first; ``data.noun`` has a line for each synset, with its words. Verbs, adjectiv
 
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 from tercet.errors import DataError
 
@@ -28,19 +29,23 @@ class WordNet:
             )
 
     def synonyms(self, word: str, *, senses: int = 1) -> tuple[str, ...]:
-        """Other words of the ``senses`` most used synsets of a word, of every part of speech; none twice.
+        """Other words of the ``senses`` most used synsets of a word; none twice.
 
-        A word of several, such as "ice cream", is written with spaces.
+        Of several parts of speech it is taken for the one of which people have seen the most senses: a dog is
+        an animal, not "to chase". A word of several, such as "ice cream", is written with spaces.
         """
         lemma = word.casefold().replace(" ", "_")
+        known = [part for part in PARTS_OF_SPEECH if lemma in self._index[part]]
+        if not known:
+            return ()
+        part = max(known, key=lambda each: self._index[each][lemma].seen)
         found: dict[str, None] = {}
-        for part in PARTS_OF_SPEECH:
-            for offset in self._offsets[part].get(lemma, ())[:senses]:
-                found.update(dict.fromkeys(self._words(part, offset)))
+        for offset in self._index[part][lemma].offsets[:senses]:
+            found.update(dict.fromkeys(self._words(part, offset)))
         return tuple(other for other in found if other.casefold() != word.casefold())
 
     @cached_property
-    def _offsets(self) -> dict[str, dict[str, tuple[int, ...]]]:
+    def _index(self) -> dict[str, dict[str, "Entry"]]:
         return {part: _read_index(self.folder / f"index.{part}") for part in PARTS_OF_SPEECH}
 
     @cached_property
@@ -63,16 +68,23 @@ class WordNet:
         return [_plain(word) for word in words]
 
 
-def _read_index(file: Path) -> dict[str, tuple[int, ...]]:
-    """The offsets of each lemma's synsets."""
-    found: dict[str, tuple[int, ...]] = {}
+class Entry(NamedTuple):
+    """Of a lemma: how many of its senses were seen in texts, and where its synsets stand."""
+
+    seen: int
+    offsets: tuple[int, ...]
+
+
+def _read_index(file: Path) -> dict[str, Entry]:
+    found: dict[str, Entry] = {}
     for number, line in enumerate(file.read_text(encoding="utf-8", errors="replace").splitlines(), start=1):
         if line.startswith(COMMENT) or not line.strip():
             continue
         fields = line.split()
         try:
             synsets = int(fields[2])
-            found[fields[0]] = tuple(int(each) for each in fields[-synsets:])
+            seen, *offsets = (int(each) for each in fields[-synsets - 1 :])
+            found[fields[0]] = Entry(seen, tuple(offsets))
         except (IndexError, ValueError):
             raise DataError(f"{file}, line {number} is no line of a WordNet index") from None
     return found
