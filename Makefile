@@ -26,6 +26,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/train_speed.py
 	$(BIN)/python benchmarks/index_speed.py
 	$(BIN)/python benchmarks/pairs_speed.py
+	$(BIN)/python benchmarks/sampling_speed.py
 
 results: $(READY)
 	$(BIN)/python benchmarks/results.py

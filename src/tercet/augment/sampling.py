@@ -8,7 +8,6 @@ all grades. Which scores come out is steered by ``like_gold``.
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from math import isqrt
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -101,16 +100,17 @@ def bm25_pairs(texts: Sequence[str], *, top_k: int, on_progress: Progress | None
     with TemporaryDirectory() as folder:
         index = LexicalIndex(Path(folder))
         index.add(np.arange(len(texts)), texts)
+        told = _told(texts, on_progress)
         yield from _once(
-            (place, [found for found, _ in index.search(text, top_k + 1)])
-            for place, text in _told(texts, on_progress)
+            ((place, [found for found, _ in index.search(text, top_k + 1)]) for place, text in told),
+            top_k,
         )
 
 
 def semantic_pairs(vectors: Floats, *, top_k: int, on_progress: Progress | None = None) -> Iterator[Places]:
     """Each text with the ``top_k`` others whose vectors are nearest, ``[N, D]`` of length 1."""
     found = nearest(vectors, min(top_k + 1, len(vectors)), on_progress=on_progress)
-    yield from _once((place, row.tolist()) for place, row in enumerate(found))
+    yield from _once(((place, row.tolist()) for place, row in enumerate(found)), top_k)
 
 
 def some(pairs: Iterable[Places], count: int | None, *, seed: int = 0) -> list[Places]:
@@ -127,18 +127,13 @@ def some(pairs: Iterable[Places], count: int | None, *, seed: int = 0) -> list[P
     return [pair for _, pair in sorted(kept)]
 
 
-def first(pairs: Iterable[Places], count: int) -> list[Places]:
-    """The first ``count`` pairs."""
-    return list(islice(pairs, count))
-
-
-def _once(found: Iterable[tuple[int, Sequence[int]]]) -> Iterator[Places]:
-    """Each pair once, and none of a text with itself."""
+def _once(found: Iterable[tuple[int, Sequence[int]]], top_k: int) -> Iterator[Places]:
+    """Each pair once, none of a text with itself, which need not be the best for itself."""
     seen: set[Places] = set()
-    for place, others in found:
-        for other in others:
+    for place, partners in found:
+        for other in [each for each in partners if each != place][:top_k]:
             pair = (place, other) if place < other else (other, place)
-            if place != other and pair not in seen:
+            if pair not in seen:
                 seen.add(pair)
                 yield pair
 
