@@ -98,10 +98,15 @@ def writing(path: Path) -> Iterator[None]:
         raise OutputError(f"{path.parent} cannot be written to: {error.strerror or error}") from None
 
 
-def check_free(path: Path, *, overwrite: bool = False) -> None:
-    """Raise if ``path`` cannot be written, so that nobody works for hours in vain."""
+def check_parent(path: Path) -> None:
+    """Raise if there is no folder that ``path`` could lie in."""
     if not path.parent.is_dir():
         raise OutputError(f"{path.parent} is not a folder: make it first, or choose another path")
+
+
+def check_free(path: Path, *, overwrite: bool = False) -> None:
+    """Raise if ``path`` cannot be written, so that nobody works for hours in vain."""
+    check_parent(path)
     if path.is_dir():
         raise OutputError(f"{path} is a folder that exists: choose another path or remove it first")
     if path.exists() and not path.is_file():

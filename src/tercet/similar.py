@@ -60,6 +60,14 @@ def text_vectors(scorer: Scorer, texts: Iterable[str], *, on_progress: Progress 
             "same on both sides: use one, or train one"
         )
     vectors = scorer.encode_candidates(texts, on_progress=on_progress)
-    if scorer.by_angle:
-        vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    return _unit(vectors) if scorer.by_angle else vectors
+
+
+def unit_vectors(scorer: Scorer, texts: Iterable[str], *, on_progress: Progress | None = None) -> Floats:
+    """``[N, D]``: vectors of length 1, whose inner products are cosines, whatever the scorer's scores are."""
+    return _unit(text_vectors(scorer, texts, on_progress=on_progress))
+
+
+def _unit(vectors: Floats) -> Floats:
+    vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
     return vectors

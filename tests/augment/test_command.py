@@ -39,8 +39,10 @@ def test_one_command_goes_from_gold_to_a_report(world: Recipe, tmp_path: Path) -
             "nowhere is no WordNet",
         ),
         (("--precision", "fp8"), "precision must be one of"),
-        (("--data", "/no/where"), "there is no dev.jsonl under /no/where"),
+        (("--data", "/no/where"), "there is no gold.jsonl under /no/where"),
         (("--set", "sampling.top_k=0"), "top_k must be"),
+        (("-o", "/no/where/run"), "/no/where is not a folder"),
+        (("-o", __file__), "is a file: a run is a folder"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(

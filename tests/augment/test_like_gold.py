@@ -30,6 +30,12 @@ def test_all_may_be_drawn_and_no_more() -> None:
         like_gold(pool, pool, 4)
 
 
+@pytest.mark.parametrize("pool", [np.full(10, 0.5), np.array([0.0] * 9 + [1e-200])])
+def test_a_labeller_that_says_the_same_of_everything_is_named(pool: np.ndarray) -> None:
+    with pytest.raises(DataError, match="nearly the same score"):
+        like_gold(pool, np.array([0.0, 1.0, 2.0]), 3)
+
+
 def test_one_score_has_no_spread() -> None:
     with pytest.raises(DataError, match="all 3 scores are 2"):
         like_gold(np.array([0.0, 1.0]), np.full(3, 2.0), 1)

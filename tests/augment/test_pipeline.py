@@ -1,11 +1,13 @@
 """The whole run on tiny models: what each scenario makes, what is kept, what is refused."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.augment.conftest import Recipe, some_pairs
+from tests.conftest import make_folder
 
 import tercet
 from tercet.augment.pipeline import GOLD_ALONE, Made, Pipeline
@@ -46,7 +48,7 @@ def test_every_sampler_makes_silver_and_a_student(world: Recipe, tiny_folder: An
     assert list(made.students) == [GOLD_ALONE, *samplers]
     assert list(made.silver) == samplers
     for name, file in made.silver.items():
-        rows = read_silver(file)
+        rows = list(read_silver(file))
         assert 0 < len(rows) <= 12
         assert all(0 <= row.score <= 5 for row in rows)
         assert {row.sampler for row in rows} == {name}
@@ -57,7 +59,9 @@ def test_no_silver_pair_has_a_label_already(world: Recipe, tiny_folder: Any) -> 
     made, _ = run(few_labels(world, tiny_folder))
     known = made.gold.known()
     for file in made.silver.values():
-        assert not [row for row in read_silver(file) if (row.context, row.candidate) in known]
+        pairs = {(row.context.casefold(), row.candidate.casefold()) for row in read_silver(file)}
+        assert pairs
+        assert not pairs & known
 
 
 def test_a_second_run_makes_nothing_again(world: Recipe, tiny_folder: Any) -> None:
@@ -108,6 +112,11 @@ def test_the_best_seed_labels_and_an_ensemble_is_all_of_them(world: Recipe, tiny
     }
     best = max(scores, key=scores.__getitem__)
     assert [each.parent.name for each in made.labellers] == [f"labeller-{best}"]
+    result = recipe.parent / f"run/labeller-{1 - best}/result.json"
+    told = json.loads(result.read_text())
+    result.write_text(json.dumps(told | {"dev": {"spearman": 1.0}}))
+    made, _ = run(recipe, "labelling.seeds=2", 'sampling.samplers=["bm25"]')
+    assert [each.parent.name for each in made.labellers] == [f"labeller-{1 - best}"]
     both, _ = run(recipe, "labelling.seeds=2", "labelling.ensemble=true", 'sampling.samplers=["bm25"]')
     assert len(both.labellers) == 2
     assert any(row.spread > 0 for row in read_silver(both.silver["bm25"]))
@@ -144,7 +153,9 @@ def test_labels_can_be_decisions(world: Recipe, tiny_folder: Any) -> None:
     made, _ = run(recipe, 'labelling.labels="binary"', 'sampling.samplers=["bm25"]')
     assert made.noise is not None
     assert made.noise.threshold is not None
-    assert {row.score for row in read_silver(made.silver["bm25"])} <= {0.0, 5.0}
+    labelled = [row.score for row in read_silver(recipe.parent / "run/labelled-bm25.jsonl")]
+    found = [row.score for row in read_silver(made.silver["bm25"])]
+    assert found == [5.0 * (score >= made.noise.threshold) for score in labelled]
 
 
 def test_decisions_need_matches_and_others(world: Recipe, tiny_folder: Any) -> None:
@@ -165,11 +176,23 @@ def test_a_poly_encoder_learns_the_scores_of_several_partners(world: Recipe, tin
     recipe = few_labels(world, tiny_folder, kind="poly", objective='kind = "margin_mse"\nhighest = 5')
     made, _ = run(recipe, 'sampling.samplers=["bm25"]', "student.model.codes=4")
     assert list(made.students) == ["bm25"]
+    rows = [
+        [
+            json.loads(line)["context"]
+            for line in (recipe.parent / f"run/{name}.jsonl").read_text().splitlines()
+        ]
+        for name in ("contrasts-bm25", "contrasts-bm25-dev")
+    ]
+    assert rows[1]
+    assert not set(rows[0]) & set(rows[1])
     assert tercet.load(made.students["bm25"][0]).kind == "poly"
 
 
 def test_changed_words_keep_golds_score(world: Recipe, tiny_folder: Any) -> None:
-    tables = '[words]\nchanges = ["deletion", "swap", "substitution"]\nencoder = "{}"\n[learning]\nseeds = 1'
+    tables = (
+        '[words]\nchanges = ["deletion", "swap", "substitution"]\nencoder = "{}"\nleast_similarity = -1\n'
+        "[learning]\nseeds = 1"
+    )
     made, _ = run(world(tables.format(tiny_folder("bert")), labelled=False))
     assert list(made.students) == [GOLD_ALONE, "deletion", "swap", "substitution"]
     assert made.labellers == []
@@ -209,6 +232,8 @@ def test_the_report_names_every_row_and_escapes_texts(world: Recipe, tiny_folder
         ("dev", [{"context": f"a {n}", "candidate": "b", "score": 3.0} for n in range(5)], "of the dev data"),
         ("gold", [{"context": "a", "candidate": "b", "score": 7.0}], "between 0 and 5, got 7"),
         ("gold", some_pairs(30, seed=2), "training rows are in the test data too"),
+        ("dev", some_pairs(30, seed=2), "30 of 30 dev rows are in the test data too"),
+        ("gold", [{"context": ["hi", "you"], "candidate": "b", "score": 1.0}], "this context has turns"),
     ],
 )
 def test_gold_that_teaches_nothing_is_refused(
@@ -226,7 +251,7 @@ def test_silver_that_leaks_test_pairs_is_refused(world: Recipe, tiny_folder: Any
     with made.silver["bm25"].open("a") as file:
         row = {"context": leaked.context, "candidate": leaked.candidates[0], "score": 1.0}
         file.write(json.dumps(row | {"sampler": "x", "parents": [0, 0], "labeller": "", "spread": 0}) + "\n")
-    with pytest.raises(DataError, match=r"1 of .* training rows are in the later test data too"):
+    with pytest.raises(DataError, match=r"silver-bm25.jsonl holds 1 pairs that gold, dev or test data has"):
         run(recipe, 'sampling.samplers=["bm25"]')
 
 
@@ -256,6 +281,9 @@ def test_a_labeller_whose_scores_are_no_shares_is_refused(world: Recipe, tiny_fo
         ("learning.what=1", "no setting 'what'"),
         ('student.objective.kind="softmax"', "a student learns from scores"),
         ('labeller.objective.kind="ranking"', "a labeller learns scores"),
+        ("labeller.objective.highest=50", "scores go from 0 to 50, the student's from 0 to 5"),
+        ('labeller.teacher="bi"', "not from a teacher"),
+        ('student.teacher="bi"', "leave teacher out"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(
@@ -264,3 +292,114 @@ def test_settings_that_make_no_sense_are_refused(
     recipe = few_labels(world, tiny_folder)
     with pytest.raises(InputError, match=message):
         read_augment_recipe(recipe, [change])
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "message"),
+    [
+        ("bi", "student.train.x=1", "has no setting"),
+        ("poly", "learning.rounds=2", "only a bi-encoder of one tower can search"),
+        ("poly", "student.data.train.both_ways=true", "leave both_ways out"),
+        ("poly", 'student.training.best_by="spearman"', "set best_by"),
+    ],
+)
+def test_what_cannot_end_well_does_not_begin(
+    kind: str, change: str, message: str, world: Recipe, tiny_folder: Any
+) -> None:
+    objective = 'kind = "margin_mse"\nhighest = 5' if kind == "poly" else 'kind = "cosine"\nhighest = 5'
+    recipe = few_labels(world, tiny_folder, kind=kind, objective=objective)
+    with pytest.raises(InputError, match=message):
+        read_augment_recipe(recipe, [change])
+
+
+def test_a_pair_that_has_a_label_the_other_way_round_is_known(world: Recipe, tiny_folder: Any) -> None:
+    made, _ = run(few_labels(world, tiny_folder), 'sampling.samplers=["random"]')
+    for lesson in (made.gold.train[0], made.gold.dev[0], made.gold.test[0]):
+        assert (lesson.candidates[0], lesson.context) in made.gold.known()
+
+
+def test_a_folder_of_other_things_is_left_alone(world: Recipe, tiny_folder: Any) -> None:
+    recipe = few_labels(world, tiny_folder)
+    gold = (recipe.parent / "gold.jsonl").read_text()
+    with pytest.raises(tercet.OutputError, match="holds other things"):
+        run(recipe, folder=".")
+    assert (recipe.parent / "gold.jsonl").read_text() == gold
+
+
+def test_other_test_data_makes_changed_words_anew(world: Recipe, tiny_folder: Any) -> None:
+    tables = f"""
+[words]
+changes = ["swap"]
+encoder = "{tiny_folder("bert")}"
+least_similarity = -1
+[learning]
+seeds = 1
+"""
+    recipe = world(tables, labelled=False)
+    made, _ = run(recipe)
+    leaked = next(iter(read_silver(made.silver["swap"])))
+    with (recipe.parent / "test.jsonl").open("a") as file:
+        file.write(json.dumps({"context": leaked.context, "candidate": leaked.candidate, "score": 1}) + "\n")
+    again, steps = run(recipe)
+    assert {"silver-swap.jsonl", "student-swap-0"} <= set(steps)
+    assert (leaked.context, leaked.candidate) not in {
+        (row.context, row.candidate) for row in read_silver(again.silver["swap"])
+    }
+
+
+@pytest.mark.parametrize(
+    ("change", "made", "kept"),
+    [
+        ("labelling.seeds=2", "labeller-1", "labeller-0"),
+        ("labeller.training.epochs=2", "labeller-0", "student-gold-alone-0"),
+        ("student.training.learning_rate=0.1", "student-bm25-0", "labelled-bm25.jsonl"),
+        ("sampling.pairs=3", "silver-bm25.jsonl", "noise.json"),
+        ("learning.seeds=2", "student-bm25-1", "student-bm25-0"),
+    ],
+)
+def test_a_setting_reaches_what_depends_on_it(
+    change: str, made: str, kept: str, world: Recipe, tiny_folder: Any
+) -> None:
+    recipe = few_labels(world, tiny_folder)
+    run(recipe, 'sampling.samplers=["bm25"]')
+    _, steps = run(recipe, 'sampling.samplers=["bm25"]', change)
+    assert made in steps
+    assert kept not in steps
+
+
+def test_another_backbone_under_the_same_name_makes_models_anew(
+    world: Recipe, tiny_folder: Any, tmp_path: Path
+) -> None:
+    recipe = few_labels(world, tiny_folder)
+    own = tmp_path / "backbone"
+    shutil.copytree(tiny_folder("bert"), own)
+    settings = ['sampling.samplers=["bm25"]', f'student.model.source="{own}"']
+    run(recipe, *settings)
+    shutil.rmtree(own)
+    make_folder(own, seed=5)
+    _, steps = run(recipe, *settings)
+    assert steps == ["student-gold-alone-0", "student-bm25-0"]
+
+
+def test_a_broken_row_names_its_place(world: Recipe, tiny_folder: Any) -> None:
+    recipe = few_labels(world, tiny_folder)
+    made, _ = run(recipe, 'sampling.samplers=["bm25"]')
+    made.silver["bm25"].write_text('{"context": "a"}\n')
+    with pytest.raises(DataError, match=r"silver-bm25.jsonl, line 1: this is no row that tercet wrote"):
+        run(recipe, 'sampling.samplers=["bm25"]')
+
+
+def test_a_broken_note_makes_its_file_anew(world: Recipe, tiny_folder: Any) -> None:
+    recipe = few_labels(world, tiny_folder)
+    run(recipe, 'sampling.samplers=["bm25"]')
+    (recipe.parent / "run/silver-bm25.jsonl.from.json").write_text("")
+    _, steps = run(recipe, 'sampling.samplers=["bm25"]')
+    assert steps == ["silver-bm25.jsonl"]
+
+
+def test_too_few_pairs_are_said_and_written_down(world: Recipe, tiny_folder: Any) -> None:
+    recipe = few_labels(world, tiny_folder)
+    made, _ = run(recipe, 'sampling.samplers=["bm25"]', "sampling.pairs=100000")
+    assert len(made.notes) == 1
+    assert "pairs instead of 100,000" in made.notes[0]
+    assert "a larger top_k" in made.notes[0]

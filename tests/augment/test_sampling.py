@@ -96,6 +96,11 @@ def test_bm25_pairs_are_those_of_a_reference() -> None:
     assert set(bm25_pairs(texts, top_k=3)) == expected
 
 
+def test_more_partners_than_texts_are_all_texts() -> None:
+    texts = ["red cat", "red dog", "red bird"]
+    assert set(bm25_pairs(texts, top_k=10**12)) == {(0, 1), (0, 2), (1, 2)}
+
+
 def test_texts_that_differ_by_case_or_space_are_one() -> None:
     assert distinct_texts(["A  cat", "a cat ", "", "  ", "dog"]) == ["A  cat", "dog"]
 

@@ -1,6 +1,7 @@
 """A file is made once, and again when what it comes from has changed."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -66,6 +67,36 @@ def test_a_training_of_other_settings_begins_anew(tmp_path: Path) -> None:
     for origin in ({"a": 1}, {"a": 1}, {"a": 2}):
         Steps(tmp_path / "run").run("student", origin, dies)
     assert begun == [False, True, False]
+
+    def finishes(folder: Path, on: bool) -> None:
+        (folder / "model").mkdir(parents=True)
+        (folder / "of").write_text(str(on))
+
+    for origin in ({"a": 3}, {"a": 4}):
+        run = Steps(tmp_path / "run").run("student", origin, finishes)
+        assert (run / "of").read_text() == "False"  # what was there is gone
+    assert Steps(tmp_path / "run").run("student", {"a": 4}, dies) == run
+    assert len(begun) == 3
+
+
+def test_a_kill_when_all_is_done_costs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def writes_lines(file: Path) -> None:
+        with file.open("a") as out:
+            out.write("" if whole_lines(file) else "one\n")
+
+    def killed(self: Path, target: Path) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", _killed_for("x.txt.growing", killed))
+        with pytest.raises(KeyboardInterrupt):
+            Steps(tmp_path / "run").growing_file("x.txt", {}, writes_lines)
+    assert Steps(tmp_path / "run").growing_file("x.txt", {}, writes_lines).read_text() == "one\n"
+
+
+def _killed_for(name: str, killed: Any) -> Any:
+    replace = Path.replace
+    return lambda self, target: killed(self, target) if self.name == name else replace(self, target)
 
 
 def test_the_best_partner_stands_against_every_lesser_one() -> None:

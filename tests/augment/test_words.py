@@ -10,9 +10,18 @@ from hypothesis import strategies as st
 from tests.conftest import make_tokenizer
 from transformers import BertConfig, BertForMaskedLM
 
-from tercet.augment.changes import change_words
+from tercet.augment.changes import alike, change_words
 from tercet.augment.proposers import MaskedWords, NearWords, whole_words
-from tercet.augment.words import WordConfig, changed_text, in_case_of, pieces_of, words_of
+from tercet.augment.silver import Silver
+from tercet.augment.words import (
+    WordConfig,
+    changed_pairs,
+    changed_text,
+    in_case_of,
+    is_free,
+    pieces_of,
+    words_of,
+)
 from tercet.errors import DataError, InputError, ModelError
 from tercet.records import Lesson
 
@@ -84,6 +93,31 @@ def test_numbers_negations_and_protected_words_stay(change: str, seed: int) -> N
     assert {"not", "12", "Apples", "never"} <= set(made.split())
 
 
+@pytest.mark.parametrize("word", ["not", "isn't", "two", "7up", "Secret"])
+@pytest.mark.parametrize("change", ["substitution", "insertion"])
+def test_no_number_negation_or_protected_word_comes_in(change: str, word: str) -> None:
+    made = changed_text(
+        "a red cat", change, random.Random(0), rate=1.0, protected={"secret"}, proposer=Says(word)
+    )
+    assert made is None
+
+
+@pytest.mark.parametrize("word", ["two", "mustn't", "isn’t", "hardly", "12th"])
+def test_words_that_decide_what_is_said_are_not_free(word: str) -> None:
+    assert not is_free(word, ())
+
+
+def test_a_deletion_leaves_a_word() -> None:
+    assert changed("Yes.", "deletion", rate=1.0) is None
+
+
+def test_two_texts_that_became_equal_are_left_out() -> None:
+    gold = [Lesson("red cat", ("cat red",), (2.0,))]
+    config = WordConfig(changes=("swap",), copies=20, least_similarity=-1)
+    made = changed_pairs(gold, "swap", config, None)
+    assert {(row.context, row.candidate) for row in made} == {("cat red", "red cat")}
+
+
 @pytest.mark.parametrize("change", ["substitution", "insertion", "deletion", "swap"])
 def test_a_text_without_a_free_word_is_left_alone(change: str) -> None:
     assert changed("12 34 not!", change) is None
@@ -101,27 +135,33 @@ GOLD = [Lesson("a red cat sat on the mat", ("the old dog ran",), (float(n),)) fo
 
 
 def test_the_same_seed_makes_the_same_pairs() -> None:
-    one = change_words(GOLD, "swap", WordConfig(changes=("swap",), seed=1))
-    assert one == change_words(GOLD, "swap", WordConfig(changes=("swap",), seed=1))
-    assert one != change_words(GOLD, "swap", WordConfig(changes=("swap",), seed=2))
+    one = change_words(GOLD, "swap", WordConfig(changes=("swap",), least_similarity=-1, seed=1))
+    assert one == change_words(GOLD, "swap", WordConfig(changes=("swap",), least_similarity=-1, seed=1))
+    assert one != change_words(GOLD, "swap", WordConfig(changes=("swap",), least_similarity=-1, seed=2))
 
 
 def test_copies_differ_from_gold_and_from_each_other() -> None:
-    config = WordConfig(changes=("deletion",), copies=5)
+    config = WordConfig(changes=("deletion",), copies=5, least_similarity=-1)
     made = change_words(GOLD[:1], "deletion", config)
     assert 1 < len({(row.context, row.candidate) for row in made}) == len(made)
     assert (GOLD[0].context, GOLD[0].candidates[0]) not in {(row.context, row.candidate) for row in made}
 
 
-def test_texts_that_no_longer_mean_the_same_are_left_out(tiny_folder: Callable[[str], Path]) -> None:
-    loose = WordConfig(
-        changes=("deletion",), copies=5, encoder=str(tiny_folder("bert")), least_similarity=0.01
-    )
-    every = change_words(GOLD, "deletion", WordConfig(changes=("deletion",), copies=5))
-    kept = change_words(GOLD, "deletion", loose)
-    assert set(kept) <= set(every)
-    with pytest.raises(DataError, match="deletion made nothing new of 3 pairs"):
-        change_words(GOLD, "deletion", WordConfig(**{**loose.__dict__, "least_similarity": 1.0, "rate": 0.5}))
+@pytest.mark.parametrize(
+    ("context", "candidate", "kept"),
+    [
+        ("a red cat sat on the mat", "the old dog ran", 1),
+        ("bread and water", "the old dog ran", 0),
+        ("a red cat sat on the mat", "bread and water", 0),
+    ],
+    ids=["same", "other context", "other candidate"],
+)
+def test_a_text_that_no_longer_means_the_same_is_left_out(
+    context: str, candidate: str, kept: int, tiny_folder: Callable[[str], Path]
+) -> None:
+    config = WordConfig(encoder=str(tiny_folder("bert")), least_similarity=0.999)
+    rows = [Silver(context, candidate, 1.0, "swap", (0, 0), "")]
+    assert len(alike(rows, GOLD, config)) == kept
 
 
 def test_near_words_are_the_nearest_in_the_table(tiny_folder: Callable[[str], Path]) -> None:
@@ -170,3 +210,8 @@ def test_a_model_without_a_head_is_no_language_model(tiny_folder: Callable[[str]
 def test_settings_are_checked(settings: dict[str, object], message: str) -> None:
     with pytest.raises(InputError, match=message):
         WordConfig(**settings)
+
+
+def test_a_change_that_changes_nothing_says_so() -> None:
+    with pytest.raises(DataError, match="swap made nothing new of 1 pairs"):
+        change_words([Lesson("cat", ("dog",), (1.0,))], "swap", WordConfig(changes=("swap",)))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import tercet
 from tercet.training.batches import LengthBatches
 from tercet.training.examples import Example, Examples
-from tercet.training.learner import Learner, material
+from tercet.training.learner import Learner, look_batches, material
 from tercet.training.objectives import make_objective
 from tercet.training.settings import BatchSettings, ObjectiveConfig
 
@@ -157,3 +157,11 @@ def test_rows_that_find_no_batch_are_said(tiny: tercet.BiEncoder) -> None:
     rows = made([0] * 50 + [*range(1, 11)])
     with pytest.warns(UserWarning, match="40 of 60 examples share their answer with so many others"):
         material(Learner(tiny, objective), BatchSettings(examples=2), train=rows, dev=rows[-4:])
+
+
+@pytest.mark.parametrize(
+    ("examples", "batches"), [(3, [[0, 1, 2]]), (5, [[0, 1], [2, 3, 4]]), (4, [[0, 1], [2, 3]]), (1, [[0]])]
+)
+def test_one_that_would_be_left_alone_joins_the_last_batch(examples: int, batches: list[list[int]]) -> None:
+    lessons = [Example([0] * (9 - place), ([0],), ()) for place in range(examples)]
+    assert look_batches(lessons, 2) == batches

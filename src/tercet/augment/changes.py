@@ -12,13 +12,16 @@ from tercet.errors import DataError
 from tercet.models.load import load
 from tercet.models.sources import find_folder
 from tercet.records import Lesson, as_text
+from tercet.similar import unit_vectors
 
 
-def change_words(gold: Sequence[Lesson], change: Change, config: WordConfig) -> list[Silver]:
+def change_words(
+    gold: Sequence[Lesson], change: Change, config: WordConfig, *, device: str | None = None
+) -> list[Silver]:
     """Gold pairs with words of one or both texts changed, and gold's score."""
     rows = list(changed_pairs(gold, change, config, proposer_of(change, config)))
-    if config.least_similarity > 0:
-        rows = alike(rows, gold, config)
+    if config.least_similarity > -1 and rows:
+        rows = alike(rows, gold, config, device=device)
     if not rows:
         raise DataError(
             f"{change} made nothing new of {len(gold)} pairs: raise rate, lower least_similarity, or "
@@ -38,11 +41,14 @@ def proposer_of(change: Change, config: WordConfig) -> Proposer | None:
     return NearWords(find_folder(config.encoder))
 
 
-def alike(rows: Sequence[Silver], gold: Sequence[Lesson], config: WordConfig) -> list[Silver]:
+def alike(
+    rows: Sequence[Silver], gold: Sequence[Lesson], config: WordConfig, *, device: str | None = None
+) -> list[Silver]:
     """The rows whose texts are both close enough to those they were made of."""
-    scorer = load(config.encoder)
     parents = [gold[row.parents[0]] for row in rows]
-    left = scorer.score_pairs([as_text(each.context) for each in parents], [row.context for row in rows])
-    right = scorer.score_pairs([each.candidates[0] for each in parents], [row.candidate for row in rows])
-    close = np.minimum(left, right) >= config.least_similarity
+    old = [text for each in parents for text in (as_text(each.context), each.candidates[0])]
+    new = [text for row in rows for text in (row.context, row.candidate)]
+    scorer = load(config.encoder, device=device)
+    cosines = np.einsum("nd,nd->n", unit_vectors(scorer, old), unit_vectors(scorer, new))
+    close = cosines.reshape(-1, 2).min(axis=1) >= config.least_similarity
     return [row for row, is_close in zip(rows, close.tolist(), strict=True) if is_close]

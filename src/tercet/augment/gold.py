@@ -1,7 +1,7 @@
 """What people have labelled, in one shape: context, candidate and score."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from tercet.augment.recipe import AugmentRecipe, TextsConfig
 from tercet.augment.silver import Range
 from tercet.data.columns import check_column
-from tercet.data.overlap import folded, without_overlap
+from tercet.data.overlap import folded, overlap, without_overlap
 from tercet.data.readers import DataConfig, all_lessons
 from tercet.data.sources import open_source
 from tercet.errors import DataError
+from tercet.inputs import check_text
 from tercet.records import Lesson, as_text
 
 
@@ -45,12 +46,19 @@ class Gold:
 
 def read_gold(recipe: AugmentRecipe, scores: Range, root: Path | None) -> Gold:
     """The three sets, checked."""
-    dev, test = all_lessons(recipe.dev, root=root), all_lessons(recipe.test, root=root)
-    train = all_lessons(recipe.train, root=root)
-    for name, other in (("test", test), ("dev", dev)):
-        train = without_overlap(train, other, name=name, drop=recipe.train.drop_overlap)
+    train, dev, test = (all_lessons(each, root=root) for each in (recipe.train, recipe.dev, recipe.test))
     for name, lessons in (("train", train), ("dev", dev), ("test", test)):
         _check(lessons, name, scores)
+    drop = recipe.train.drop_overlap
+    if (shared := overlap(dev, test)) and not drop:
+        raise DataError(
+            f"{len(shared)} of {len(dev)} dev rows are in the test data too, the first at "
+            f"{dev[shared[0]].where}: remove them, or set drop_overlap = true for the training data, "
+            "which leaves them out"
+        )
+    dev = without_overlap(dev, test, name="test", drop=True)
+    for name, other in (("test", test), ("dev", dev)):
+        train = without_overlap(train, other, name=name, drop=drop)
     return Gold(train, dev, test)
 
 
@@ -64,11 +72,19 @@ def read_texts(config: TextsConfig, root: Path | None) -> Iterable[str]:
 
 def write_lessons(lessons: Sequence[Lesson], file: Path) -> None:
     """A file that the reader of pairs reads."""
-    rows = (
-        {"context": as_text(each.context), "candidate": each.candidates[0], "score": each.targets[0]}
-        for each in lessons
+    write_rows(
+        (
+            {"context": each.context, "candidate": each.candidates[0], "score": each.targets[0]}
+            for each in lessons
+        ),
+        file,
     )
-    file.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+
+
+def write_rows(rows: Iterable[Mapping[str, object]], file: Path) -> None:
+    """A file of JSON Lines."""
+    with file.open("w", encoding="utf-8") as out:
+        out.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
 def pairs_in(*files: Path) -> DataConfig:
@@ -82,12 +98,14 @@ def targets(lessons: Sequence[Lesson]) -> NDArray[np.float64]:
 
 
 def _text(value: object, name: str) -> str:
-    if not isinstance(value, str):
-        raise DataError(f"{name} must be text, got {type(value).__name__}")
-    return value
+    """As any text, but it may be empty: nobody pairs it then."""
+    return "" if isinstance(value, str) and not value.strip() else check_text(value, name)
 
 
 def _check(lessons: Sequence[Lesson], name: str, scores: Range) -> None:
+    for lesson in lessons:
+        if not isinstance(lesson.context, str):
+            raise DataError(f"{lesson.where}: gold is pairs of two texts, and this context has turns")
     found = targets(lessons)
     for lesson, score in zip(lessons, found.tolist(), strict=True):
         if not scores.lowest <= score <= scores.highest:

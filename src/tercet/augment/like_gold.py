@@ -12,6 +12,9 @@ Scores = NDArray[np.float64]
 POINTS = 512
 """Where densities are estimated; between them they are a straight line."""
 
+LEAST_RANGE = 1e-6
+"""Of gold's: scores closer than that are one."""
+
 LEAST_SHARE = 1e-3
 """Of the highest density: where there is less, a ratio of two densities would say anything."""
 
@@ -25,6 +28,11 @@ def like_gold(pool: Scores, gold: Scores, count: int, *, seed: int = 0) -> Count
     if count > len(pool):
         raise DataError(
             f"{count} pairs cannot be drawn from a pool of {len(pool)}: raise pool, or ask for fewer"
+        )
+    if np.ptp(pool) <= LEAST_RANGE * np.ptp(gold):
+        raise DataError(
+            f"all {len(pool)} pairs of the pool were given nearly the same score, {pool[0]:.3g}: train "
+            "the labeller longer, or leave kde out"
         )
     points = np.linspace(min(pool.min(), gold.min()), max(pool.max(), gold.max()), POINTS)
     wanted, there = density(gold, points), density(pool, points)

@@ -3,8 +3,6 @@
 from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 
-import numpy as np
-
 from tercet.augment.sampling import (
     Places,
     Sampler,
@@ -16,10 +14,9 @@ from tercet.augment.sampling import (
 )
 from tercet.augment.silver import NewPair
 from tercet.data.overlap import folded
-from tercet.errors import DataError
+from tercet.errors import DataError, InputError
 from tercet.models.scorer import Scorer
-from tercet.records import Floats
-from tercet.similar import text_vectors
+from tercet.similar import unit_vectors
 
 DEPENDS_ON: dict[Sampler, tuple[str, ...]] = {
     "random": ("pairs", "seed"),
@@ -54,8 +51,7 @@ def new_pairs(
         chosen = some(found, config.pairs, seed=config.seed)
     if not chosen:
         raise DataError(
-            f"{sampler} found no pair among {len(texts):,} texts that has no label yet: give more "
-            "texts, or a larger top_k"
+            f"{sampler} found no pair among {len(texts):,} texts that has no label yet: give more texts"
         )
     return [NewPair(texts[left], texts[right], sampler, (left, right)) for left, right in chosen]
 
@@ -77,16 +73,10 @@ def _found(
             seen.add(pair)
             yield pair
     if "semantic" in sampler:
-        found = semantic_pairs(_unit_vectors(texts, searcher), top_k=config.top_k)
+        if searcher is None:
+            raise InputError("semantic sampling needs a bi-encoder that searches")
+        found = semantic_pairs(unit_vectors(searcher, texts), top_k=config.top_k)
         yield from (pair for pair in found if pair not in seen)
-
-
-def _unit_vectors(texts: Sequence[str], searcher: Scorer | None) -> Floats:
-    if searcher is None:
-        raise DataError("semantic sampling needs a bi-encoder that searches")
-    vectors = text_vectors(searcher, texts)
-    vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-    return vectors
 
 
 def _key(keys: Sequence[str], pair: Places) -> tuple[str, str]:

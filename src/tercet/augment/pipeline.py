@@ -9,7 +9,7 @@ student-SAMPLER-SEED         who learns
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from itertools import islice
@@ -19,14 +19,16 @@ from typing import Any
 import numpy as np
 
 from tercet.augment.changes import change_words
-from tercet.augment.contrasts import contrasts
-from tercet.augment.gold import Gold, pairs_in, read_gold, read_texts, write_lessons
+from tercet.augment.contrasts import contrasts, split
+from tercet.augment.gold import Gold, pairs_in, read_gold, read_texts, targets, write_lessons, write_rows
 from tercet.augment.like_gold import like_gold
 from tercet.augment.new_pairs import DEPENDS_ON, new_pairs, wanted
 from tercet.augment.noise import Noise, label_noise
+from tercet.augment.origins import origin_of, origin_of_words
 from tercet.augment.recipe import AugmentRecipe
 from tercet.augment.sampling import Sampler, SamplingConfig, distinct_texts
 from tercet.augment.silver import (
+    PAIRS_AT_ONCE,
     Range,
     Silver,
     agreed,
@@ -40,11 +42,12 @@ from tercet.augment.steps import Steps, hash_of, whole_lines
 from tercet.augment.words import Change, WordConfig
 from tercet.config import Precision
 from tercet.data.overlap import folded
-from tercet.data.rows import read_rows
+from tercet.data.rows import count_rows, read_rows
 from tercet.errors import DataError, InputError
 from tercet.files import read_json
 from tercet.models.cross import CrossEncoder
 from tercet.models.load import load
+from tercet.records import Lesson
 from tercet.training.recipe import Recipe
 from tercet.training.run import run_recipe, with_seed
 from tercet.training.run_folder import Teller
@@ -65,6 +68,8 @@ class Made:
     labellers: list[Path]
     noise: Noise | None
     """Of the labellers, if there are any."""
+    notes: list[str]
+    """What did not go as asked."""
 
 
 class Pipeline:
@@ -87,6 +92,7 @@ class Pipeline:
         self._precision: Precision = precision
         self._teller = teller or Teller()
         self._steps = Steps(folder, say=self._teller.say)
+        self._notes: list[str] = []
 
     @property
     def made(self) -> list[str]:
@@ -97,6 +103,10 @@ class Pipeline:
         """Do what has not been done yet."""
         self._teller.say("reading data")
         gold = read_gold(self.recipe, self.scores, self._root)
+        if self.recipe.labelling.labels == "binary" and len(np.unique(targets(gold.dev))) > 2:
+            raise InputError(
+                'labels = "binary" needs dev data of matches and others; this has grades: use "soft"'
+            )
         files = self._gold_files(gold)
         silver: dict[str, Path] = {change: self._changed(change, gold) for change in self._changes()}
         labellers: list[Path] = []
@@ -108,7 +118,7 @@ class Pipeline:
             students[change] = self._taught(change, silver[change], files, gold)
         if self.recipe.labeller is not None and self.recipe.sampling is not None:
             labellers = self._labellers(self.recipe.labeller, files, gold)
-            noise = label_noise([self._cross(each) for each in labellers], gold.dev, self.scores)
+            noise = self._noise(labellers, files, gold)
             texts = self._texts(gold)
             for sampler in self.recipe.sampling.samplers:
                 config = self.recipe.sampling
@@ -119,7 +129,7 @@ class Pipeline:
                     silver[name] = self._silver(name, sampler, config, labelled, gold, noise)
                     students[name] = self._taught(name, silver[name], files, gold)
                     config = replace(config, searcher=str(students[name][0]))
-        return Made(gold, self.scores, silver, students, labellers, noise)
+        return Made(gold, self.scores, silver, students, labellers, noise, self._notes)
 
     def _changes(self) -> Sequence[Change]:
         return self.recipe.words.changes if self.recipe.words else ()
@@ -140,11 +150,23 @@ class Pipeline:
         recipe = replace(recipe, train=data, dev=pairs_in(files["dev"]), test=None)
         found: dict[Path, float] = {}
         for seed in range(self.recipe.labelling.seeds):
-            learnt = [files["gold"], files["dev"]]
-            run = self._train(f"labeller-{seed}", with_seed(recipe, seed), learnt, gold)
+            run = self._train(f"labeller-{seed}", with_seed(recipe, seed), list(files.values()), gold)
             found[run / "model"] = float(read_json(run / "result.json")["dev"]["spearman"])
         best = max(found, key=found.__getitem__)
         return list(found) if self.recipe.labelling.ensemble else [best]
+
+    def _noise(self, labellers: Sequence[Path], files: Mapping[str, Path], gold: Gold) -> Noise:
+        origin = {
+            "labellers": [_fingerprint(each) for each in labellers],
+            "dev": hash_of(files["dev"]),
+            "precision": self._precision,
+        }
+
+        def make(file: Path) -> None:
+            noise = label_noise([self._cross(each) for each in labellers], gold.dev, self.scores)
+            file.write_text(json.dumps(asdict(noise)), encoding="utf-8")
+
+        return Noise(**read_json(self._steps.file("noise.json", origin, make)))
 
     def _texts(self, gold: Gold) -> list[str]:
         if self.recipe.texts is None:
@@ -170,27 +192,33 @@ class Pipeline:
 
         def make(file: Path) -> None:
             found = new_pairs(texts, sampler, config, known=known, searcher=searcher)
-            asked = wanted(sampler, config)
-            if asked is not None and len(found) < asked:
-                self._teller.say(
-                    f"{name}: {len(found):,} pairs instead of {asked:,}: {len(texts):,} texts give no "
-                    "more that have no label yet; give more texts, or a larger top_k"
-                )
             write_pairs(found, file)
 
-        return self._steps.file(f"pairs-{_plain(name)}.jsonl", origin, make)
+        made = self._steps.file(f"pairs-{_plain(name)}.jsonl", origin, make)
+        self._note_if_few(name, made, wanted(sampler, config), texts=len(texts))
+        return made
+
+    def _note_if_few(self, name: str, made: Path, asked: int | None, *, texts: int) -> None:
+        count = count_rows(made) or 0
+        if asked is not None and count < asked:
+            more = "texts" if name in ("random", "kde") else "texts, or a larger top_k"
+            self._notes.append(
+                f"{name}: {count:,} pairs instead of {asked:,}, since {texts:,} texts give no more that "
+                f"have no label yet; give more {more}"
+            )
+            self._teller.say(self._notes[-1])
 
     def _labelled(self, name: str, pairs: Path, labellers: Sequence[Path]) -> Path:
-        scorers = [self._cross(each) for each in labellers]
         origin = {
             "pairs": hash_of(pairs),
-            "labellers": [each.fingerprint for each in scorers],
+            "labellers": [_fingerprint(each) for each in labellers],
             "scores": asdict(self.scores),
+            "precision": self._precision,
         }
 
         def make(file: Path) -> None:
-            done = whole_lines(file)
-            total = sum(1 for _ in read_new_pairs(pairs))
+            scorers = [self._cross(each) for each in labellers]
+            done, total = whole_lines(file), count_rows(pairs) or 0
             waiting = islice(read_new_pairs(pairs), done, None)
             write_pairs(self._counted(label(waiting, scorers, self.scores), done, total), file)
 
@@ -199,7 +227,8 @@ class Pipeline:
     def _counted(self, rows: Iterable[Silver], done: int, total: int) -> Iterator[Silver]:
         for number, row in enumerate(rows, start=done + 1):
             yield row
-            self._teller.progress(number, total, {})
+            if (number - done) % PAIRS_AT_ONCE == 0 or number == total:
+                self._teller.progress(number, total, {})
 
     def _silver(
         self, name: str, sampler: Sampler, config: SamplingConfig, labelled: Path, gold: Gold, noise: Noise
@@ -207,10 +236,6 @@ class Pipeline:
         """What is learnt: pairs that the labellers agree on, spread as gold is, as scores or decisions."""
         labelling = self.recipe.labelling
         threshold = noise.threshold if labelling.labels == "binary" else None
-        if labelling.labels == "binary" and threshold is None:
-            raise InputError(
-                'labels = "binary" needs dev data of matches and others; this has grades: use "soft"'
-            )
         origin = {
             "labelled": hash_of(labelled),
             "gold": _digest(gold.scores().tolist()),
@@ -219,17 +244,20 @@ class Pipeline:
             "like gold": [config.pairs, config.seed] if sampler == "kde" else None,
         }
 
+        def rows() -> Iterator[Silver]:
+            found = read_silver(labelled)
+            return found if labelling.most_spread is None else agreed(found, labelling.most_spread)
+
         def make(file: Path) -> None:
-            rows = read_silver(labelled)
-            if labelling.most_spread is not None:
-                rows = agreed(rows, labelling.most_spread)
-            if not rows:
+            given = np.array([row.score for row in rows()])
+            if not len(given):
                 raise DataError(f"{name}: the labellers agree on no pair: raise most_spread, or leave it out")
+            kept = rows()
             if sampler == "kde" and config.pairs is not None:
-                found = np.array([row.score for row in rows])
-                count = min(config.pairs, len(rows))
-                rows = [rows[place] for place in like_gold(found, gold.scores(), count, seed=config.seed)]
-            write_pairs(rows if threshold is None else decided(rows, threshold, self.scores), file)
+                count = min(config.pairs, len(given))
+                places = set(like_gold(given, gold.scores(), count, seed=config.seed).tolist())
+                kept = (row for place, row in enumerate(kept) if place in places)
+            write_pairs(kept if threshold is None else decided(kept, threshold, self.scores), file)
 
         return self._steps.file(f"silver-{_plain(name)}.jsonl", origin, make)
 
@@ -238,11 +266,13 @@ class Pipeline:
         known = gold.known()
         origin = {
             "gold": _digest(asdict(lesson) for lesson in gold.train),
+            "known": _digest(sorted(known)),
             "words": asdict(replace(config, changes=(change,))),
+            "folders": origin_of_words(change, config),
         }
 
         def make(file: Path) -> None:
-            rows = change_words(gold.train, change, config)
+            rows = change_words(gold.train, change, config, device=self._device)
             write_pairs(
                 [row for row in rows if (folded(row.context), folded(row.candidate)) not in known], file
             )
@@ -250,6 +280,7 @@ class Pipeline:
         return self._steps.file(f"silver-{change}.jsonl", origin, make)
 
     def _taught(self, name: str, silver: Path, files: Mapping[str, Path], gold: Gold) -> list[Path]:
+        check_unknown(silver, gold)
         learnt = [files["gold"], silver] if self.recipe.learning.gold else [silver]
         return self._students(name, learnt, files, gold)
 
@@ -258,32 +289,40 @@ class Pipeline:
     ) -> list[Path]:
         """Students of all seeds; where no gold is learnt, dev data is held out of silver."""
         student = self.recipe.student
-        data, dev = pairs_in(*learnt), pairs_in(files["dev"]) if files["gold"] in learnt else None
-        if self.recipe.distils:
-            learnt, dev = [self._contrasts(name, learnt)], None
-            data = replace(pairs_in(*learnt), reader="scored")
-        data = replace(data, both_ways=student.train.both_ways)
-        recipe = replace(student, train=data, dev=dev, test=None)
+        data = replace(pairs_in(*learnt), both_ways=student.train.both_ways)
+        dev = pairs_in(files["dev"]) if files["gold"] in learnt else None
         seen = [*learnt, files["dev"]]
+        if self.recipe.distils:
+            seen = self._contrasts(name, learnt)
+            data, dev = (replace(pairs_in(file), reader="scored", drop_overlap=True) for file in seen)
+        recipe = replace(student, train=data, dev=dev, test=None)
+        seen = [*seen, files["test"]]
         return [
             self._train(f"student-{_plain(name)}-{seed}", with_seed(recipe, seed), seen, gold) / "model"
             for seed in range(self.recipe.learning.seeds)
         ]
 
-    def _contrasts(self, name: str, files: Sequence[Path]) -> Path:
+    def _contrasts(self, name: str, files: Sequence[Path]) -> list[Path]:
+        """Rows to learn from and rows to look at, for a student that distils."""
         origin = {"files": [hash_of(file) for file in files]}
 
-        def make(file: Path) -> None:
-            rows = list(contrasts(pair for each in files for pair in _scored(each)))
-            if not rows:
-                raise DataError(f"{name}: no text has two partners of different scores: raise top_k")
-            lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-            file.write_text("".join(lines), encoding="utf-8")
+        def rows(place: int) -> list[dict[str, Any]]:
+            found = split(contrasts(pair for each in files for pair in _scored(each)))[place]
+            if not found:
+                raise DataError(
+                    f"{name}: too few texts have two partners of different scores: raise top_k, or give "
+                    "more texts"
+                )
+            return found
 
-        return self._steps.file(f"contrasts-{_plain(name)}.jsonl", origin, make)
+        def make(place: int) -> Callable[[Path], None]:
+            return lambda file: write_rows(rows(place), file)
+
+        names = f"contrasts-{_plain(name)}.jsonl", f"contrasts-{_plain(name)}-dev.jsonl"
+        return [self._steps.file(each, origin, make(place)) for place, each in enumerate(names)]
 
     def _train(self, name: str, recipe: Recipe, files: Sequence[Path], gold: Gold) -> Path:
-        origin = {"recipe": recipe.resolved(), "files": [hash_of(file) for file in files]}
+        origin = origin_of(recipe, self._root) | {"files": [hash_of(file) for file in files]}
 
         def make(folder: Path, begun: bool) -> None:
             run_recipe(
@@ -305,7 +344,23 @@ class Pipeline:
         return scorer
 
 
-def _writes(lessons: Sequence[Any]) -> Any:
+def check_unknown(silver: Path, gold: Gold) -> None:
+    """Raise if a file of silver holds pairs that people have labelled, of dev or test data above all."""
+    known = gold.known()
+    leaked = [row for row in read_silver(silver) if (folded(row.context), folded(row.candidate)) in known]
+    if leaked:
+        raise DataError(
+            f"{silver} holds {len(leaked)} pairs that gold, dev or test data has, such as "
+            f"{leaked[0].context!r}: remove the file, and it is made again without them"
+        )
+
+
+def _fingerprint(model: Path) -> str:
+    """Of a model that a run has made."""
+    return str(read_json(model.parent / "result.json")["fingerprint"])
+
+
+def _writes(lessons: Sequence[Lesson]) -> Callable[[Path], None]:
     return lambda file: write_lessons(lessons, file)
 
 

@@ -106,23 +106,50 @@ class AugmentRecipe:
             raise InputError("nothing says how pairs are made: add a table [sampling], [words], or both")
         if (self.sampling is None) != (self.labeller is None):
             raise InputError("new pairs need labels and labels pairs: give both a labeller and [sampling]")
-        if self.labeller is not None and self.labeller.objective.kind != "regression":
-            raise InputError(
-                f"a labeller learns scores (objective regression), this one learns "
-                f"{self.labeller.objective.kind}"
-            )
-        kind = self.student.objective.kind
-        if kind not in (*SCORED, *DISTILLED):
-            raise InputError(
-                f"a student learns from scores, so its objective is one of "
-                f"{', '.join((*SCORED, *DISTILLED))}, not {kind}"
-            )
-        if self.learning.rounds > 1 and not (self.sampling and "semantic" in self.sampling.samplers):
-            raise InputError(
-                "a second round is for the sampler semantic, for which the student then searches"
-            )
+        if self.texts is not None and self.sampling is None:
+            raise InputError("texts are for new pairs: add [sampling] and a labeller, or leave [texts] out")
         if not self.learning.gold and self.words is not None:
             raise InputError("changed words are gold's words: set gold = true, or leave [words] out")
+        if self.labeller is not None:
+            self._check_labeller(self.labeller)
+        self._check_student()
+
+    def _check_labeller(self, labeller: Recipe) -> None:
+        mine, theirs = self.student.objective, labeller.objective
+        if theirs.kind != "regression":
+            raise InputError(
+                f"a labeller learns scores (objective regression), this one learns {theirs.kind}"
+            )
+        if (mine.lowest, mine.highest) != (theirs.lowest, theirs.highest):
+            raise InputError(
+                f"the labeller's scores go from {theirs.lowest:g} to {theirs.highest:g}, the student's from "
+                f"{mine.lowest:g} to {mine.highest:g}: give both the range of gold in their [objective]"
+            )
+        if labeller.teacher is not None:
+            raise InputError(
+                "a labeller learns from gold, not from a teacher: leave teacher out of its recipe"
+            )
+
+    def _check_student(self) -> None:
+        student, known = self.student, (*SCORED, *DISTILLED)
+        if student.objective.kind not in known:
+            raise InputError(
+                f"a student learns from scores, so its objective is one of {', '.join(known)}, not "
+                f"{student.objective.kind}"
+            )
+        if student.teacher is not None:
+            raise InputError("a student learns from gold and silver: leave teacher out of its recipe")
+        if self.distils and student.train.both_ways:
+            raise InputError("a student that distils sees texts from both sides anyway: leave both_ways out")
+        if self.distils and student.training.best_by == "spearman":
+            raise InputError(
+                'a student that distils is measured by "loss", "recall_at_1" or "mrr": set best_by'
+            )
+        if self.learning.rounds > 1 and not (self.sampling and "semantic" in self.sampling.samplers):
+            raise InputError("a second round is for the sampler semantic, whose pairs the student searches")
+        towers = student.model.settings.get("towers", 1)
+        if self.learning.rounds > 1 and (student.model.kind == "poly" or towers == 2):
+            raise InputError("only a bi-encoder of one tower can search for the pairs of a second round")
 
     @property
     def distils(self) -> bool:
@@ -153,6 +180,8 @@ def read_augment_recipe(path: Path, changes: Iterable[str] = ()) -> AugmentRecip
     for change in changes:
         recipe, _, setting = change.partition(".")
         if recipe in RECIPES and setting:
+            if recipe not in table:
+                raise InputError(f"{change!r}: {path} names no {recipe}")
             passed_on[recipe].append(setting)
         else:
             change_setting(table, change)

@@ -1,10 +1,9 @@
 """What a run of ``tercet augment`` made, as JSON for programs and as a page for people."""
 
 from base64 import b64encode
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from html import escape
-from itertools import pairwise
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -16,8 +15,8 @@ from tercet.augment.gold import targets
 from tercet.augment.like_gold import distance
 from tercet.augment.pipeline import Made
 from tercet.augment.recipe import AugmentRecipe
-from tercet.augment.silver import Range, Silver, read_silver
-from tercet.data.overlap import folded
+from tercet.augment.silver import read_silver
+from tercet.augment.summary import Summary, overlaps, summary
 from tercet.evaluate.named import Named
 from tercet.evaluate.plots import COLOURS, drawn
 from tercet.evaluate.report import against, percent, table_json
@@ -27,7 +26,8 @@ from tercet.files import write_json
 from tercet.runtime.environment import environment
 
 LABELLER = "cross-encoder, which labelled"
-BANDS, EXAMPLES, BINS = 5, 3, 20
+"""Of several, the mean of what each reaches."""
+BINS = 20
 
 PAGE = Template("""<!doctype html>
 <html lang="en">
@@ -58,6 +58,7 @@ below .05.</p>
 <h2>Gold and silver</h2>
 <div class="scroll"><table>$silver</table></div>
 <p>$noise</p>
+$notes
 $histograms
 <h2>What samplers share</h2>
 <p class="dim">The share of a row's pairs that the column's sampler has made too.</p>
@@ -81,19 +82,20 @@ def measured(made: Made, *, tell: Callable[[str], None] = lambda _: None, device
         task = SimilarityTask("test", pairs)
     rows = [Named(name, tuple(map(str, models))) for name, models in made.students.items()]
     if made.labellers:
-        rows.append(Named(LABELLER, (str(made.labellers[0]),)))
+        rows.append(Named(LABELLER, tuple(map(str, made.labellers))))
     return Evaluation(rows, tell=tell, device=device).table(task)
 
 
 def write_results(made: Made, table: Table, recipe: AugmentRecipe, folder: Path) -> dict[str, Any]:
     """Write ``result.json`` and ``report.html``, and give what the former holds."""
-    silver = {name: read_silver(file) for name, file in made.silver.items()}
+    silver = {name: summary(read_silver(file), made.scores) for name, file in made.silver.items()}
     facts = environment()
     result = {
         "results": table_json(table),
         "silver": silver_facts(made, silver),
         "noise": None if made.noise is None else asdict(made.noise),
         "overlap": overlaps(silver),
+        "notes": made.notes,
         "recipe": recipe.resolved(),
         "environment": facts,
     }
@@ -102,43 +104,23 @@ def write_results(made: Made, table: Table, recipe: AugmentRecipe, folder: Path)
     return result
 
 
-def silver_facts(made: Made, silver: Mapping[str, Sequence[Silver]]) -> dict[str, dict[str, float]]:
+def silver_facts(made: Made, silver: Mapping[str, Summary]) -> dict[str, dict[str, float]]:
     """How many pairs there are, and how far their scores are from gold's."""
     gold = made.gold.scores()
     return {
         name: {
-            "pairs": len(rows),
-            "mean score": float(scores_of(rows).mean()),
-            "distance from gold": distance(scores_of(rows), gold),
+            "pairs": len(each.scores),
+            "mean score": float(each.scores.mean()),
+            "distance from gold": distance(each.scores, gold),
         }
-        for name, rows in silver.items()
+        for name, each in silver.items()
     }
-
-
-def overlaps(silver: Mapping[str, Sequence[Silver]]) -> dict[str, dict[str, float]]:
-    """Of each sampler's pairs, the share that each other one has made too."""
-    keys = {name: {_key(row) for row in rows} for name, rows in silver.items()}
-    return {
-        name: {other: len(own & theirs) / len(own) for other, theirs in keys.items() if other != name}
-        for name, own in keys.items()
-    }
-
-
-def bands(rows: Sequence[Silver], scores: Range) -> list[tuple[str, list[Silver]]]:
-    """Examples of each fifth of the range, from the highest."""
-    edges = np.linspace(scores.lowest, scores.highest, BANDS + 1)
-    found: list[tuple[str, list[Silver]]] = []
-    for low, high in reversed(list(pairwise(edges))):
-        inside = [row for row in rows if low <= row.score < high or row.score == high == edges[-1]]
-        step = max(1, len(inside) // EXAMPLES)
-        found.append((f"{low:.2g} to {high:.2g} ({len(inside):,})", inside[::step][:EXAMPLES]))
-    return found
 
 
 def page(
     made: Made,
     table: Table,
-    silver: Mapping[str, Sequence[Silver]],
+    silver: Mapping[str, Summary],
     recipe: AugmentRecipe,
     facts: Mapping[str, Any],
 ) -> str:
@@ -155,14 +137,10 @@ def page(
         noise=escape(_noise(made)),
         histograms=_histograms(made, silver),
         overlap=_overlap(overlaps(silver)),
-        examples="".join(_examples(name, rows, made.scores) for name, rows in silver.items()),
+        examples="".join(_examples(name, each) for name, each in silver.items()),
+        notes="".join(f"<p>{escape(note)}</p>" for note in made.notes),
         facts="".join(f"<tr><td>{escape(name)}<td>{escape(str(value))}" for name, value in shown.items()),
     )
-
-
-def scores_of(rows: Sequence[Silver]) -> NDArray[np.float64]:
-    """``[N]``: the score of each."""
-    return np.array([row.score for row in rows])
 
 
 def _results(table: Table) -> str:
@@ -178,7 +156,7 @@ def _results(table: Table) -> str:
     )
 
 
-def _silver(made: Made, silver: Mapping[str, Sequence[Silver]]) -> str:
+def _silver(made: Made, silver: Mapping[str, Summary]) -> str:
     gold = made.gold.scores()
     head = "<tr><th><th>pairs<th>mean score<th>distance from gold's scores"
     rows = "".join(
@@ -193,9 +171,9 @@ def _noise(made: Made) -> str:
     if made.noise is None:
         return "Changed words keep gold's scores: nobody labelled them."
     found = (
-        f"On {len(made.gold.dev):,} held-out gold pairs the labels are off by {made.noise.mean_error:.3f} on "
-        f"average (of {made.scores.highest - made.scores.lowest:g}); correlation "
-        f"{made.noise.correlation:.3f}."
+        f"On {len(made.gold.dev):,} gold pairs of the dev data, which also chose the labeller, the "
+        f"labels are off by {made.noise.mean_error:.3f} on average (of "
+        f"{made.scores.highest - made.scores.lowest:g}); correlation {made.noise.correlation:.3f}."
     )
     if made.noise.wrong is None:
         return found
@@ -203,7 +181,7 @@ def _noise(made: Made) -> str:
     return f"{found} At the threshold {made.noise.threshold:.3f}, {share} fall on the wrong side."
 
 
-def _histograms(made: Made, silver: Mapping[str, Sequence[Silver]]) -> str:
+def _histograms(made: Made, silver: Mapping[str, Summary]) -> str:
     edges = np.linspace(made.scores.lowest, made.scores.highest, BINS + 1)
 
     def panel(name: str, scores: NDArray[np.float64], colour: str) -> Callable[[Any], None]:
@@ -214,7 +192,7 @@ def _histograms(made: Made, silver: Mapping[str, Sequence[Silver]]) -> str:
         return draw
 
     panels = [panel("gold", targets(made.gold.train), COLOURS[0])]
-    panels += [panel(name, scores_of(rows), COLOURS[2]) for name, rows in silver.items()]
+    panels += [panel(name, each.scores, COLOURS[2]) for name, each in silver.items()]
     picture = b64encode(drawn(*panels, width=2.6)).decode()
     return f'<img alt="How scores are spread" src="data:image/png;base64,{picture}">'
 
@@ -228,15 +206,11 @@ def _overlap(shares: Mapping[str, Mapping[str, float]]) -> str:
     )
 
 
-def _examples(name: str, rows: Sequence[Silver], scores: Range) -> str:
+def _examples(name: str, found: Summary) -> str:
     body = "".join(
         f"<tr><td>{escape(band) if place == 0 else ''}<td>{row.score:.2f}<td>{escape(row.context)}"
         f"<td>{escape(row.candidate)}"
-        for band, found in bands(rows, scores)
-        for place, row in enumerate(found)
+        for band, rows in found.examples.items()
+        for place, row in enumerate(rows)
     )
     return f"<details><summary>{escape(name)}</summary><table class=texts>{body}</table></details>"
-
-
-def _key(row: Silver) -> frozenset[str]:
-    return frozenset((folded(row.context), folded(row.candidate)))

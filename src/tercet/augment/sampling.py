@@ -101,8 +101,9 @@ def bm25_pairs(texts: Sequence[str], *, top_k: int, on_progress: Progress | None
         index = LexicalIndex(Path(folder))
         index.add(np.arange(len(texts)), texts)
         told = _told(texts, on_progress)
+        deep = min(top_k + 1, len(texts))
         yield from _once(
-            ((place, [found for found, _ in index.search(text, top_k + 1)]) for place, text in told),
+            ((place, [found for found, _ in index.search(text, deep)]) for place, text in told),
             top_k,
         )
 

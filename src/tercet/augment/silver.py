@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,8 @@ from tercet.records import Floats
 
 PAIRS_AT_ONCE = 4096
 """Labelled together: enough that texts of equal length meet, and little memory."""
+
+Kind = TypeVar("Kind", "NewPair", "Silver")
 
 SLACK = 1e-3
 """How far a score may lie outside 0 to 1 by rounding."""
@@ -77,14 +80,14 @@ def label(pairs: Iterable[NewPair], labellers: Sequence[CrossEncoder], scores: R
             yield Silver(pair.context, pair.candidate, value, pair.sampler, pair.parents, names, apart)
 
 
-def agreed(rows: Iterable[Silver], most_spread: float) -> list[Silver]:
+def agreed(rows: Iterable[Silver], most_spread: float) -> Iterator[Silver]:
     """The rows on which the labellers were of one mind."""
-    return [row for row in rows if row.spread <= most_spread]
+    return (row for row in rows if row.spread <= most_spread)
 
 
-def decided(rows: Iterable[Silver], threshold: float, scores: Range) -> list[Silver]:
+def decided(rows: Iterable[Silver], threshold: float, scores: Range) -> Iterator[Silver]:
     """The rows as matches and others: the highest score from the threshold on, the lowest below it."""
-    return [replace(row, score=scores.highest if row.score >= threshold else scores.lowest) for row in rows]
+    return (replace(row, score=scores.highest if row.score >= threshold else scores.lowest) for row in rows)
 
 
 def shares(
@@ -105,28 +108,30 @@ def _share(scores: Floats) -> NDArray[np.float64]:
     return scores.astype(np.float64)
 
 
-def write_pairs(rows: Iterable[NewPair | Silver], file: Path, *, done: int = 0) -> int:
-    """Append rows to a file of JSON Lines, and give how many it has then.
-
-    Args:
-        done: how many it has already.
-    """
+def write_pairs(rows: Iterable[NewPair | Silver], file: Path) -> None:
+    """Append rows to a file of JSON Lines."""
     with file.open("a", encoding="utf-8") as out:
         for row in rows:
             out.write(json.dumps(asdict(row), ensure_ascii=False) + "\n")
-            done += 1
-    return done
 
 
 def read_new_pairs(file: Path) -> Iterator[NewPair]:
-    """The rows of a file of pairs."""
-    for row in read_rows(file):
-        yield NewPair(**{**row.columns, "parents": tuple(row.columns["parents"])})
+    """The rows of a file of pairs, streamed."""
+    return _rows(NewPair, file)
 
 
-def read_silver(file: Path) -> list[Silver]:
-    """The rows of a file of silver."""
-    found = [Silver(**{**row.columns, "parents": tuple(row.columns["parents"])}) for row in read_rows(file)]
-    if not found:
-        raise DataError(f"{file} is empty: there is no silver to learn from")
-    return found
+def read_silver(file: Path) -> Iterator[Silver]:
+    """The rows of a file of silver, streamed."""
+    return _rows(Silver, file)
+
+
+def _rows(kind: type[Kind], file: Path) -> Iterator[Kind]:
+    for row in read_rows(file, "jsonl"):
+        try:
+            made = kind(**{**row.columns, "parents": tuple(row.columns["parents"])})
+        except (KeyError, TypeError) as error:
+            raise DataError(
+                f"{row.where}: this is no row that tercet wrote ({error}): remove the file, and it is "
+                "made again"
+            ) from None
+        yield made

@@ -7,13 +7,17 @@ A killed run finds its files again; a changed setting makes anew only what comes
 import json
 import shutil
 from collections.abc import Callable, Mapping
-from hashlib import file_digest
+from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import Any
 
-from tercet.files import new_file, write_json
+from tercet.errors import OutputError
+from tercet.files import check_parent, new_file, write_json, writing
 
 Make = Callable[[Path], None]
+
+MARK = "augment.json"
+"""Tells a folder of ours from any other, in which nothing may be replaced."""
 
 
 class Steps:
@@ -24,7 +28,16 @@ class Steps:
         self.made: list[str] = []
         """What was made in this run; the rest was there."""
         self._say = say
-        folder.mkdir(exist_ok=True)
+        check_parent(folder)
+        if folder.exists() and not folder.is_dir():
+            raise OutputError(f"{folder} is a file: a run is a folder")
+        if folder.is_dir() and any(folder.iterdir()) and not (folder / MARK).is_file():
+            raise OutputError(
+                f"{folder} holds other things than a run of `tercet augment`: choose a new folder"
+            )
+        with writing(folder):
+            folder.mkdir(exist_ok=True)
+            write_json(folder / MARK, {"made by": "tercet augment"})
 
     def file(self, name: str, origin: Mapping[str, Any], make: Make) -> Path:
         """A file that ``make`` writes, whole or not at all."""
@@ -48,9 +61,10 @@ class Steps:
             growing.touch()
         self._begin(path)
         make(growing)
+        self._end(path, origin)  # before it has its name: a kill here costs nothing
         growing.replace(path)
         _note(growing).unlink(missing_ok=True)
-        return self._end(path, origin)
+        return path
 
     def run(self, name: str, origin: Mapping[str, Any], make: Callable[[Path, bool], None]) -> Path:
         """A training's folder, which ``make`` begins, or, told so, goes on with."""
@@ -58,7 +72,9 @@ class Steps:
         note = _note(path)
         begun = path.is_dir() and self._is_from(path, origin)
         if not begun:
-            shutil.rmtree(path, ignore_errors=True)
+            note.unlink(missing_ok=True)  # first: half a folder must not pass for a whole one
+            if path.exists():
+                shutil.rmtree(path)
             write_json(note, plain(origin))
         if not (path / "model").is_dir():
             self._say(f"{name}: {'going on' if begun else 'training'}")
@@ -70,7 +86,10 @@ class Steps:
         note = _note(path)
         if not path.exists() or not note.is_file():
             return False
-        kept: object = json.loads(note.read_text(encoding="utf-8"))
+        try:
+            kept: object = json.loads(note.read_text(encoding="utf-8"))
+        except ValueError:  # half written, or by somebody else
+            return False
         return kept == plain(origin)
 
     def _begin(self, path: Path) -> None:
@@ -84,7 +103,11 @@ class Steps:
 
 
 def hash_of(path: Path) -> str:
-    """What is in a file."""
+    """What is in a file, or in all files of a folder."""
+    if path.is_dir():
+        files = sorted(file for file in path.rglob("*") if file.is_file())
+        listed = [f"{file.relative_to(path)} {hash_of(file)}" for file in files]
+        return sha256("\n".join(listed).encode()).hexdigest()[:16]
     with path.open("rb") as file:
         return file_digest(file, "sha256").hexdigest()[:16]
 

@@ -31,23 +31,58 @@ NEGATIONS = frozenset(
         "neither",
         "nor",
         "cannot",
+        "cant",
+        "wont",
+        "dont",
         "without",
-        "n't",
-        "don't",
-        "doesn't",
-        "didn't",
-        "isn't",
-        "aren't",
-        "wasn't",
-        "weren't",
-        "won't",
-        "wouldn't",
-        "can't",
-        "couldn't",
-        "shouldn't",
-        "hasn't",
-        "haven't",
-        "hadn't",
+        "hardly",
+        "barely",
+        "scarcely",
+    ]
+)
+"""And whatever ends in n't."""
+
+NUMBERS = frozenset(
+    [
+        "zero",
+        "one",
+        "two",
+        "three",
+        "four",
+        "five",
+        "six",
+        "seven",
+        "eight",
+        "nine",
+        "ten",
+        "eleven",
+        "twelve",
+        "thirteen",
+        "fourteen",
+        "fifteen",
+        "sixteen",
+        "seventeen",
+        "eighteen",
+        "nineteen",
+        "twenty",
+        "thirty",
+        "forty",
+        "fifty",
+        "sixty",
+        "seventy",
+        "eighty",
+        "ninety",
+        "hundred",
+        "thousand",
+        "million",
+        "billion",
+        "first",
+        "second",
+        "third",
+        "half",
+        "once",
+        "twice",
+        "both",
     ]
 )
 WORD = re.compile(r"\w+(?:['’]\w+)*")
@@ -71,8 +106,9 @@ class WordConfig:
     language_model: str = ""
     """The masked language model's folder; without one, the nearest words in ``encoder``'s table."""
     encoder: str = "bi"
-    least_similarity: float = 0.0
-    """A changed text is kept only if its cosine with the old one, by ``encoder``, is at least this."""
+    least_similarity: float = 0.7
+    """A changed text is kept only if its cosine with the old one, by ``encoder``, is at least this; with -1
+    nobody looks."""
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -118,12 +154,12 @@ def changed_text(
     for place in free:
         if done == wanted:
             break
-        other = _other(pieces, place, change, chance, proposer)
+        other = _other(pieces, place, change, chance, proposer, protected)
         if other is not None:
             pieces[place] = other
             done += 1
     made = " ".join("".join(pieces).split()) if change == "deletion" else "".join(pieces)
-    return made if done and folded(made) and folded(made) != folded(text) else None
+    return made if done and WORD.search(made) and folded(made) != folded(text) else None
 
 
 def changed_pairs(
@@ -142,7 +178,7 @@ def changed_pairs(
                 )
                 texts[side] = texts[side] if made is None else made
             key = folded(texts[0]), folded(texts[1])
-            if key not in seen:
+            if key not in seen and key[0] != key[1]:  # two equal texts would keep a lower score
                 seen.add(key)
                 yield Silver(texts[0], texts[1], lesson.targets[0], change, (place, place), "")
 
@@ -165,7 +201,8 @@ def words_of(pieces: Sequence[str]) -> list[int]:
 def is_free(word: str, protected: Collection[str]) -> bool:
     """Whether a word may be changed."""
     plain = word.casefold().replace("’", "'")
-    return plain not in NEGATIONS and plain not in protected and not any(map(str.isdigit, word))
+    fixed = plain in NEGATIONS or plain in NUMBERS or plain in protected or plain.endswith("n't")
+    return not fixed and not any(map(str.isdigit, word))
 
 
 def in_case_of(word: str, like: str) -> str:
@@ -176,18 +213,26 @@ def in_case_of(word: str, like: str) -> str:
 
 
 def _other(
-    pieces: Sequence[str], place: int, change: Change, chance: random.Random, proposer: Proposer | None
+    pieces: Sequence[str],
+    place: int,
+    change: Change,
+    chance: random.Random,
+    proposer: Proposer | None,
+    protected: Collection[str],
 ) -> str | None:
     """What comes to a place instead of its word."""
     if change == "deletion":
         return ""
     if proposer is None:
         raise InputError(f"{change} needs someone who proposes words")
-    if change == "insertion":
-        found = proposer.before(pieces, place)
-        return f"{chance.choice(found)} {pieces[place]}" if found else None
-    found = [word for word in proposer.instead(pieces, place) if word.casefold() != pieces[place].casefold()]
-    return in_case_of(chance.choice(found), pieces[place]) if found else None
+    word = pieces[place]
+    proposed = proposer.before(pieces, place) if change == "insertion" else proposer.instead(pieces, place)
+    # a negation or a number that comes in changes as much as one that goes
+    found = [other for other in proposed if other.casefold() != word.casefold() and is_free(other, protected)]
+    if not found:
+        return None
+    other = chance.choice(found)
+    return f"{other} {word}" if change == "insertion" else in_case_of(other, word)
 
 
 def _swapped(pieces: list[str], free: Sequence[int], chance: random.Random, *, rate: float) -> str | None:

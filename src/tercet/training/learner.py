@@ -100,7 +100,8 @@ def look_batches(examples: Sequence[Example], size: int) -> list[list[int]]:
     order = sorted(range(len(examples)), key=lambda place: -examples[place].tokens)
     batches = [order[start : start + size] for start in range(0, len(order), size)]
     if size > 1 and len(batches) > 1 and len(batches[-1]) == 1:
-        batches[-2] += batches.pop()
+        alone = batches.pop()
+        batches[-1] += alone
     return batches
 
 
