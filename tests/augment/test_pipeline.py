@@ -51,6 +51,7 @@ def test_every_sampler_makes_silver_and_a_student(world: Recipe, tiny_folder: An
         rows = list(read_silver(file))
         assert 0 < len(rows) <= 12
         assert all(0 <= row.score <= 5 for row in rows)
+        assert any(row.score > 1 for row in rows)  # shares are brought to gold's range
         assert {row.sampler for row in rows} == {name}
         assert {row.labeller for row in rows} == {tercet.load(made.labellers[0]).fingerprint}
 

@@ -96,6 +96,12 @@ def test_bm25_pairs_are_those_of_a_reference() -> None:
     assert set(bm25_pairs(texts, top_k=3)) == expected
 
 
+def test_a_text_that_is_not_its_own_best_has_no_partner_more() -> None:
+    texts = ["cat", "cat cat cat cat", "cat cat cat", "an old dog", "the river"]
+    assert list(bm25_pairs(texts, top_k=1)).count((0, 1)) == 1
+    assert (0, 2) not in set(bm25_pairs(texts[:1] + texts[1:], top_k=1)) - {(1, 2)}
+
+
 def test_more_partners_than_texts_are_all_texts() -> None:
     texts = ["red cat", "red dog", "red bird"]
     assert set(bm25_pairs(texts, top_k=10**12)) == {(0, 1), (0, 2), (1, 2)}

@@ -18,7 +18,7 @@ def write_wordnet(folder: Path) -> Path:
     synsets = {
         "noun": [["car", "auto", "motor_car"], ["car", "railcar"]],
         "adj": [["glad(p)", "happy"]],
-        "verb": [],
+        "verb": [[f"go{letter}" for letter in "abcdefghijkl"]],  # twelve, which WordNet writes as 0c
         "adv": [],
     }
     for part in PARTS_OF_SPEECH:
@@ -43,6 +43,7 @@ def test_synonyms_are_the_words_of_the_first_sense(tmp_path: Path) -> None:
     assert wordnet.synonyms("Car", senses=2) == ("auto", "motor car", "railcar")
     assert wordnet.synonyms("motor car") == ("car", "auto")
     assert wordnet.synonyms("happy") == ("glad",)
+    assert wordnet.synonyms("goa") == tuple(f"go{letter}" for letter in "bcdefghijkl")
     assert wordnet.synonyms("zebra") == ()
 
 

@@ -128,6 +128,7 @@ def test_a_text_is_never_deleted_as_a_whole() -> None:
 
 
 def test_the_case_is_kept() -> None:
+    assert changed("CAT!", "substitution") == "OWL!"
     assert [in_case_of("owl", like) for like in ("cat", "Cat", "CAT", "I")] == ["owl", "Owl", "OWL", "Owl"]
 
 
