@@ -24,7 +24,7 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     options = parser.parse_args()
     lines = json.loads(options.bench.read_text())["lines"]
-    trained = json.loads(TRAINED.read_text())
+    trained = json.loads(TRAINED.read_text())[0]
     asked = [line for line in lines if line["what"].startswith("one context")]
     panels = dict.fromkeys((line["what"], line["device"]) for line in asked)
     options.out.write_bytes(drawn(*(panel(asked, trained, *each) for each in panels)))

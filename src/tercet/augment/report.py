@@ -51,7 +51,7 @@ PAGE = Template("""<!doctype html>
 <p>$about</p>
 <p><code>$command</code></p>
 <h2>What students reach</h2>
-<p class="dim">$cases test pairs, $seeds seeds. In brackets: the interval that holds 95% of what other pairs
+<p class="dim">$cases test pairs; seeds: $seeds. In brackets: the interval that holds 95% of what other pairs
 of the same kind would give. The difference is on the same pairs; better and worse are said only where p is
 below .05.</p>
 <div class="scroll"><table>$results</table></div>
@@ -144,16 +144,16 @@ def page(
 
 
 def _results(table: Table) -> str:
-    names = list(table.rows[0].figures)
+    main, *others = table.rows[0].figures
     verdicts = table.verdicts
-    reference = escape(table.rows[0].label)
-    head = "<tr><th>" + "".join(f"<th>{escape(name)}" for name in names) + f"<th>against {reference}"
-    return head + "".join(
-        f"<tr><td>{escape(row.label)}"
-        + "".join(f"<td>{percent(row, name) if name in row.figures else ''}" for name in names)
-        + f"<td>{against(verdicts[row.label]) if row.label in verdicts else ''}"
+    head = [main, f"against {table.rows[0].label}", *others]
+    body = "".join(
+        f"<tr><td>{escape(row.label)}<td>{percent(row, main)}"
+        f"<td>{against(verdicts[row.label]) if row.label in verdicts else ''}"
+        + "".join(f"<td>{percent(row, name) if name in row.figures else ''}" for name in others)
         for row in table.rows
     )
+    return f"<tr><th>{''.join(f'<th>{escape(name)}' for name in head)}{body}"
 
 
 def _silver(made: Made, silver: Mapping[str, Summary]) -> str:
