@@ -108,7 +108,8 @@ CHAPTERS = (
     Chapter(
         "Response selection, trained",
         "R@1 x 100 on Ubuntu IRC's dev file of models that learnt its training file (seed 0 of each recipe, "
-        "bi and poly trained once more than in the table of all seeds below). Which look was kept was chosen on this file, so that the figures are a "
+        "bi and poly trained once more than in the table of all seeds below). Which look was kept was "
+        "chosen on this file, so that the figures are a "
         "little high, for all three alike. Stars are against the trained bi-encoder.",
         "R@1",
         {"ubuntu": "Ubuntu IRC, 10"},
