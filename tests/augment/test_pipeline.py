@@ -16,6 +16,8 @@ from tercet.augment.report import measured, write_results
 from tercet.augment.silver import read_silver
 from tercet.errors import DataError, InputError
 
+RECIPES = Path(__file__).parents[2] / "recipes"
+
 FEW_LABELS = """
 [sampling]
 samplers = ["random", "kde", "bm25", "semantic", "bm25+semantic"]
@@ -404,3 +406,12 @@ def test_too_few_pairs_are_said_and_written_down(world: Recipe, tiny_folder: Any
     assert len(made.notes) == 1
     assert "pairs instead of 100,000" in made.notes[0]
     assert "a larger top_k" in made.notes[0]
+
+
+@pytest.mark.parametrize(
+    "file",
+    [file for file in sorted(RECIPES.glob("augment-*.toml")) if "\nstudent =" in file.read_text()],
+    ids=lambda file: file.stem,
+)
+def test_every_recipe_that_is_shipped_can_be_read(file: Path) -> None:
+    assert read_augment_recipe(file).about

@@ -367,7 +367,17 @@ def test_a_recipe_that_is_none_is_refused(tmp_path: Path) -> None:
         read_recipe(tmp_path / "empty.toml")
 
 
-@pytest.mark.parametrize("file", sorted(RECIPES.glob("[!p]*.toml")), ids=lambda file: file.stem)
+def shipped() -> list[Path]:
+    """The recipes of ``tercet train``: those of other commands have their own tests."""
+    files = sorted(RECIPES.glob("*.toml"))
+    return [
+        file
+        for file in files
+        if not file.stem.startswith("pretrain") and "\nstudent =" not in file.read_text()
+    ]
+
+
+@pytest.mark.parametrize("file", shipped(), ids=lambda file: file.stem)
 def test_every_recipe_that_is_shipped_can_be_read(file: Path) -> None:
     assert read_recipe(file).about
 
