@@ -19,7 +19,7 @@ from tercet.augment.silver import read_silver
 from tercet.augment.summary import Summary, overlaps, summary
 from tercet.evaluate.named import Named
 from tercet.evaluate.plots import COLOURS, drawn
-from tercet.evaluate.report import against, percent, table_json
+from tercet.evaluate.report import STYLE, against, percent, table_json
 from tercet.evaluate.run import Evaluation, Table
 from tercet.evaluate.tasks.pairs import MatchTask, Pairs, SimilarityTask
 from tercet.files import write_json
@@ -34,19 +34,7 @@ PAGE = Template("""<!doctype html>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Augmented training data</title>
-<style>
-  body { font: 16px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; }
-  h1 { font-size: 1.4rem; }
-  h2 { font-size: 1.2rem; margin-top: 2.5rem; border-top: 1px solid #ccc; padding-top: 1rem; }
-  table { border-collapse: collapse; font-size: .9rem; }
-  td, th { padding: .25rem .6rem; text-align: right; border-bottom: 1px solid #eee;
-           font-variant-numeric: tabular-nums; white-space: nowrap; }
-  td:first-child, th:first-child { text-align: left; }
-  .texts td { text-align: left; vertical-align: top; white-space: pre-wrap; overflow-wrap: anywhere; }
-  .dim { color: #777; } .scroll { overflow-x: auto; } img { max-width: 100%; }
-  code { background: #f4f4f4; padding: .1rem .3rem; overflow-wrap: anywhere; }
-  summary { cursor: pointer; margin: .3rem 0; }
-</style>
+<style>$style</style>
 <h1>Augmented training data</h1>
 <p>$about</p>
 <p><code>$command</code></p>
@@ -128,6 +116,7 @@ def page(
     shown = {name: value for name, value in facts.items() if name not in ("command", "packages")}
     shown |= facts["packages"]
     return PAGE.substitute(
+        style=STYLE,
         about=escape(recipe.about),
         command=escape(" ".join(facts["command"])),
         cases=f"{table.rows[0].first.cases:,}",

@@ -6,7 +6,7 @@ all grades. Which scores come out is steered by ``like_gold``.
 """
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import isqrt
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
+from tercet.data.drawing import drawn
 from tercet.data.overlap import folded
 from tercet.errors import DataError, InputError
 from tercet.index.all_pairs import nearest
@@ -26,7 +27,6 @@ Sampler: TypeAlias = Literal["random", "kde", "bm25", "semantic", "bm25+semantic
 SAMPLERS: tuple[Sampler, ...] = get_args(Sampler)
 
 Places: TypeAlias = tuple[int, int]
-Progress: TypeAlias = Callable[[int], None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,37 +95,27 @@ def pair_at(number: int) -> Places:
     return number - second * (second - 1) // 2, second
 
 
-def bm25_pairs(texts: Sequence[str], *, top_k: int, on_progress: Progress | None = None) -> Iterator[Places]:
+def bm25_pairs(texts: Sequence[str], *, top_k: int) -> Iterator[Places]:
     """Each text with the ``top_k`` others that share its weightiest words."""
     with TemporaryDirectory() as folder:
         index = LexicalIndex(Path(folder))
         index.add(np.arange(len(texts)), texts)
-        told = _told(texts, on_progress)
         deep = min(top_k + 1, len(texts))
         yield from _once(
-            ((place, [found for found, _ in index.search(text, deep)]) for place, text in told),
+            ((place, [found for found, _ in index.search(text, deep)]) for place, text in enumerate(texts)),
             top_k,
         )
 
 
-def semantic_pairs(vectors: Floats, *, top_k: int, on_progress: Progress | None = None) -> Iterator[Places]:
+def semantic_pairs(vectors: Floats, *, top_k: int) -> Iterator[Places]:
     """Each text with the ``top_k`` others whose vectors are nearest, ``[N, D]`` of length 1."""
-    found = nearest(vectors, min(top_k + 1, len(vectors)), on_progress=on_progress)
+    found = nearest(vectors, min(top_k + 1, len(vectors)))
     yield from _once(((place, row.tolist()) for place, row in enumerate(found)), top_k)
 
 
 def some(pairs: Iterable[Places], count: int | None, *, seed: int = 0) -> list[Places]:
     """At most ``count`` of the pairs, drawn by chance, in their order."""
-    if count is None:
-        return list(pairs)
-    chance = random.Random(seed)
-    kept: list[tuple[int, Places]] = []
-    for number, pair in enumerate(pairs):
-        if len(kept) < count:
-            kept.append((number, pair))
-        elif (place := chance.randrange(number + 1)) < count:
-            kept[place] = number, pair
-    return [pair for _, pair in sorted(kept)]
+    return list(pairs) if count is None else drawn(pairs, count, seed=seed)
 
 
 def _once(found: Iterable[tuple[int, Sequence[int]]], top_k: int) -> Iterator[Places]:
@@ -137,10 +127,3 @@ def _once(found: Iterable[tuple[int, Sequence[int]]], top_k: int) -> Iterator[Pl
             if pair not in seen:
                 seen.add(pair)
                 yield pair
-
-
-def _told(texts: Sequence[str], on_progress: Progress | None) -> Iterator[tuple[int, str]]:
-    for place, text in enumerate(texts):
-        yield place, text
-        if on_progress is not None:
-            on_progress(1)

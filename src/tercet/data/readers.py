@@ -1,6 +1,5 @@
 """Which file is read, as what, and which of its columns is which."""
 
-import random
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from itertools import chain
@@ -8,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from tercet.data.columns import check_column
+from tercet.data.drawing import drawn
 from tercet.data.lessons import (
     answer_lessons,
     choice_lessons,
@@ -115,7 +115,7 @@ def read_lessons(config: DataConfig, *, root: Path | None = None) -> Iterator[Le
         lessons = read(*sources, RetrievalColumns(**options))
     else:
         lessons = read(chain.from_iterable(sources), **options)
-    yield from lessons if config.limit is None else _drawn(lessons, config.limit, config.seed)
+    yield from lessons if config.limit is None else drawn(lessons, config.limit, seed=config.seed)
 
 
 def all_lessons(config: DataConfig, *, root: Path | None = None) -> list[Lesson]:
@@ -132,15 +132,3 @@ def chosen_rows(rows: Iterable[Row], where: Mapping[str, object]) -> Iterator[Ro
         values = [check_column(row, column, lambda value, _: value) for column in where]
         if all(str(value) == str(wanted) for value, wanted in zip(values, where.values(), strict=True)):
             yield row
-
-
-def _drawn(lessons: Iterator[Lesson], count: int, seed: int) -> list[Lesson]:
-    """``count`` of them, each as likely as any other, in their order; only so many are held."""
-    chance = random.Random(seed)
-    kept: list[tuple[int, Lesson]] = []
-    for place, lesson in enumerate(lessons):
-        if len(kept) < count:
-            kept.append((place, lesson))
-        elif (drawn := chance.randrange(place + 1)) < count:
-            kept[drawn] = (place, lesson)
-    return [lesson for _, lesson in sorted(kept, key=lambda pair: pair[0])]

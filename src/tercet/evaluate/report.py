@@ -16,12 +16,7 @@ from tercet.runtime.environment import environment
 
 LONGEST = 600
 
-PAGE = Template("""<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Models on tasks</title>
-<style>
+STYLE = """
   body { font: 16px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; }
   h1 { font-size: 1.4rem; }
   h2 { font-size: 1.2rem; margin-top: 2.5rem; border-top: 1px solid #ccc; padding-top: 1rem; }
@@ -30,16 +25,24 @@ PAGE = Template("""<!doctype html>
            font-variant-numeric: tabular-nums; }
   td:first-child, th:first-child { text-align: left; }
   td { white-space: nowrap; }
-  .cases td { text-align: left; vertical-align: top; white-space: pre-wrap; overflow-wrap: anywhere; }
+  .texts td { text-align: left; vertical-align: top; white-space: pre-wrap; overflow-wrap: anywhere; }
   small, .dim { color: #777; } .scroll { overflow-x: auto; } img { max-width: 100%; }
   code { background: #f4f4f4; padding: .1rem .3rem; overflow-wrap: anywhere; }
   summary { cursor: pointer; margin: .3rem 0; }
-</style>
+"""
+"""Of pages that open offline."""
+
+PAGE = Template("""<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Models on tasks</title>
+<style>$style</style>
 <h1>Models on tasks</h1>
 <p><code>$command</code></p>
 <p class="dim">In brackets: the interval that holds 95% of what other cases of the same kind would give
-(bootstrap over the cases). Against $reference: the difference on the same cases, and its p by paired
-bootstrap; better and worse are said only where p is below .05.</p>
+(bootstrap over the cases). Against $reference: the difference on the same cases, and its p by a
+paired test; better and worse are said only where p is below .05.</p>
 $tasks
 <h2>Where this comes from</h2>
 <table>$facts</table>
@@ -74,6 +77,7 @@ def page(tables: Sequence[Table], facts: dict[str, Any]) -> str:
         **packages,
     }
     return PAGE.substitute(
+        style=STYLE,
         command=escape(" ".join(facts["command"])),
         reference=escape(tables[0].rows[0].label),
         tasks="\n".join(map(_section, tables)),
@@ -122,7 +126,7 @@ def _worst(row: Row) -> str:
     )
     head = "<tr><th>context<th>wanted<th>got"
     return (
-        f"<details><summary>{escape(row.label)}</summary><table class=cases>{head}{cases}</table></details>"
+        f"<details><summary>{escape(row.label)}</summary><table class=texts>{head}{cases}</table></details>"
     )
 
 

@@ -87,12 +87,11 @@ def communities(
     return sorted(groups, key=lambda members: (-len(members), int(members[0])))
 
 
-def nearest(vectors: Floats, k: int, *, on_progress: Progress | None = None) -> Counts:
+def nearest(vectors: Floats, k: int) -> Counts:
     """``[N, k]``: for each vector the places of the ``k`` with the largest inner products, best first.
 
     Args:
         vectors: ``[N, D]``; each is among its own.
-        on_progress: called with the number of vectors that were compared with all others since the last call.
     """
     if not 1 <= k <= len(vectors):
         raise InputError(f"k must be from 1 to {len(vectors)}, the number of vectors, got {k}")
@@ -100,8 +99,6 @@ def nearest(vectors: Floats, k: int, *, on_progress: Progress | None = None) -> 
     for start in range(0, len(vectors), ROWS_AT_ONCE):
         rows = slice(start, min(start + ROWS_AT_ONCE, len(vectors)))
         places[rows] = _nearest(vectors, rows, k)
-        if on_progress is not None:
-            on_progress(rows.stop - rows.start)
     return places
 
 
