@@ -10,16 +10,15 @@ from tercet.training.recipe import Recipe
 
 
 def origin_of(recipe: Recipe, root: Path | None) -> dict[str, Any]:
-    """A recipe's settings, the model it begins with, and all that of the recipes it comes after."""
-    found: dict[str, Any] = {"recipe": recipe.resolved()}
+    """A recipe's settings, its data, the model it begins with, and all that of the recipes it comes after."""
+    files = [file for part in (recipe.train, recipe.dev) if part for file in part.files]
+    found: dict[str, Any] = {
+        "recipe": recipe.resolved(),
+        "files": [_hash_of_data(file, root) for file in files],
+    }
     if recipe.after is None:
-        found["model"] = hash_of(find_folder(recipe.model.source))
-    else:
-        files = [file for part in (recipe.after.train, recipe.after.dev) if part for file in part.files]
-        found["after"] = origin_of(recipe.after, root) | {
-            "files": [_hash_of_data(file, root) for file in files]
-        }
-    return found
+        return found | {"model": hash_of(find_folder(recipe.model.source))}
+    return found | {"after": origin_of(recipe.after, root)}
 
 
 def origin_of_words(change: Change, config: WordConfig) -> dict[str, Any]:

@@ -1,10 +1,12 @@
 """Augmented SBERT from recipe to students, step by step; every step's file is kept (``steps.py``).
 
 gold.jsonl, dev.jsonl, test.jsonl
+before-labeller              what all labellers begin with, if they come after another recipe
 labeller-SEED                what labels
 pairs-SAMPLER.jsonl          new pairs
 labelled-SAMPLER.jsonl       with scores
 silver-SAMPLER.jsonl         those that are learnt; of changed words, made of gold at once
+before-student               the same for students
 student-SAMPLER-SEED         who learns
 """
 
@@ -147,10 +149,11 @@ class Pipeline:
     def _labellers(self, recipe: Recipe, files: Mapping[str, Path], gold: Gold) -> list[Path]:
         """The models that label: the best of several seeds by dev data, or all of them."""
         data = replace(pairs_in(files["gold"]), both_ways=recipe.train.both_ways)
+        recipe = self._begun("labeller", recipe, gold)
         recipe = replace(recipe, train=data, dev=pairs_in(files["dev"]), test=None)
         found: dict[Path, float] = {}
         for seed in range(self.recipe.labelling.seeds):
-            run = self._train(f"labeller-{seed}", with_seed(recipe, seed), list(files.values()), gold)
+            run = self._train(f"labeller-{seed}", with_seed(recipe, seed), gold)
             found[run / "model"] = float(read_json(run / "result.json")["dev"]["spearman"])
         best = max(found, key=found.__getitem__)
         return list(found) if self.recipe.labelling.ensemble else [best]
@@ -288,17 +291,15 @@ class Pipeline:
         self, name: str, learnt: Sequence[Path], files: Mapping[str, Path], gold: Gold
     ) -> list[Path]:
         """Students of all seeds; where no gold is learnt, dev data is held out of silver."""
-        student = self.recipe.student
+        student = self._begun("student", self.recipe.student, gold)
         data = replace(pairs_in(*learnt), both_ways=student.train.both_ways)
         dev = pairs_in(files["dev"]) if files["gold"] in learnt else None
-        seen = [*learnt, files["dev"]]
         if self.recipe.distils:
-            seen = self._contrasts(name, learnt)
-            data, dev = (replace(pairs_in(file), reader="scored", drop_overlap=True) for file in seen)
+            rows = self._contrasts(name, learnt)
+            data, dev = (replace(pairs_in(file), reader="scored", drop_overlap=True) for file in rows)
         recipe = replace(student, train=data, dev=dev, test=None)
-        seen = [*seen, files["test"]]
         return [
-            self._train(f"student-{_plain(name)}-{seed}", with_seed(recipe, seed), seen, gold) / "model"
+            self._train(f"student-{_plain(name)}-{seed}", with_seed(recipe, seed), gold) / "model"
             for seed in range(self.recipe.learning.seeds)
         ]
 
@@ -321,8 +322,15 @@ class Pipeline:
         names = f"contrasts-{_plain(name)}.jsonl", f"contrasts-{_plain(name)}-dev.jsonl"
         return [self._steps.file(each, origin, make(place)) for place, each in enumerate(names)]
 
-    def _train(self, name: str, recipe: Recipe, files: Sequence[Path], gold: Gold) -> Path:
-        origin = origin_of(recipe, self._root) | {"files": [hash_of(file) for file in files]}
+    def _begun(self, role: str, recipe: Recipe, gold: Gold) -> Recipe:
+        """The recipe with the model to begin with: what it comes after is trained once, for all seeds."""
+        if recipe.after is None:
+            return recipe
+        run = self._train(f"before-{role}", recipe.after, gold)
+        return replace(recipe, after=None, model=replace(recipe.model, source=str(run / "model")))
+
+    def _train(self, name: str, recipe: Recipe, gold: Gold) -> Path:
+        origin = origin_of(recipe, self._root) | {"sealed": _digest(asdict(each) for each in gold.test)}
 
         def make(folder: Path, begun: bool) -> None:
             run_recipe(
