@@ -53,13 +53,14 @@ def make_tokenizer() -> PreTrainedTokenizerFast:
     )
 
 
-def make_folder(folder: Path, architecture: str = "bert", *, seed: int = 0) -> Path:
-    """A random model of two layers, 16 wide, with weights large enough to tell texts apart."""
+def make_folder(folder: Path, architecture: str = "bert", *, width: int = 16, seed: int = 0) -> Path:
+    """A random model of two layers, with weights large enough to tell texts apart."""
     tokenizer = make_tokenizer()
     positions = {"max_position_embeddings": 50}
-    sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+    sizes = {"hidden_size": width, "num_hidden_layers": 2, "num_attention_heads": 2}
+    sizes["intermediate_size"] = 2 * width
     if architecture == "distilbert":
-        sizes = {"dim": 16, "n_layers": 2, "n_heads": 2, "hidden_dim": 32}
+        sizes = {"dim": width, "n_layers": 2, "n_heads": 2, "hidden_dim": 2 * width}
     if architecture == "electra":
         sizes["embedding_size"] = 8
     if architecture == "modernbert":

@@ -7,7 +7,6 @@ a head.
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import torch
 from safetensors.torch import load_file, save_file
@@ -22,8 +21,7 @@ from tercet.inputs import with_tuples
 from tercet.models.encoder import Encoder, check_tensors
 from tercet.models.load import AnyScorer
 from tercet.models.manifest import ADAPTER, read_manifest, reading_settings, write_manifest
-from tercet.models.sources import PACKAGED
-from tercet.models.start import Start, make_scorer, resolved
+from tercet.models.start import Start, begun, outside_transformers, written_start
 from tercet.runtime.linear import forget_layouts
 
 WEIGHTS = "adapter.safetensors"
@@ -77,11 +75,7 @@ class Adapters:
         self.merge()
         with new_folder(path) as folder:
             save_file(weights, folder / WEIGHTS)
-            settings = {
-                ADAPTER: asdict(self.config),
-                "start": resolved(self.start) | {"source": _lasting(self.start.source)},
-                "start_fingerprint": self.start_fingerprint,
-            }
+            settings = {ADAPTER: asdict(self.config), **written_start(self.start, self.start_fingerprint)}
             write_manifest(
                 folder, kind=self.scorer.kind, fingerprint=self.scorer.fingerprint, settings=settings
             )
@@ -94,13 +88,7 @@ def load_adapted(folder: Path, *, precision: Precision = "fp32", device: str | N
     manifest = read_manifest(folder) or {}
     with reading_settings(folder):
         config = AdapterConfig(**with_tuples(manifest[ADAPTER]))
-        scorer = make_scorer(Start(**with_tuples(manifest["start"])), device=device)
-        wanted = manifest["start_fingerprint"]
-    if scorer.fingerprint != wanted:
-        raise ModelError(
-            f"the adapters in {folder} were learnt on model {wanted}, and {manifest['start']['source']} is "
-            f"now {scorer.fingerprint}: use that model, or train again"
-        )
+    scorer = begun(folder, manifest, device=device)
     try:
         learnt = load_file(folder / WEIGHTS)
     except Exception as error:  # a broken file fails here in many ways
@@ -118,7 +106,7 @@ def merge_weights(scorer: nn.Module, learnt: dict[str, Tensor], *, scale: float,
     adapted = {name.removesuffix(f".{RIGHT}.weight") for name in learnt if name.endswith(f".{RIGHT}.weight")}
     plain = {name for name in learnt if f".{RIGHT}." not in name and f".{LEFT}." not in name}
     strange = plain - here.keys() | {name for name in adapted if f"{name}.weight" not in here}
-    check_tensors(folder, missing=_outside_transformers(here) - plain, extra=strange)
+    check_tensors(folder, missing=outside_transformers(here) - plain, extra=strange)
     try:
         for name in adapted:
             weight = here[f"{name}.weight"]
@@ -132,13 +120,3 @@ def merge_weights(scorer: nn.Module, learnt: dict[str, Tensor], *, scale: float,
 
 def _encoders(scorer: nn.Module) -> list[Encoder]:
     return [module for module in scorer.modules() if isinstance(module, Encoder)]
-
-
-def _lasting(source: str) -> str:
-    """The name of a model, by which it is found from any folder."""
-    is_folder = source not in PACKAGED and Path(source).is_dir()
-    return str(Path(source).resolve()) if is_folder else source
-
-
-def _outside_transformers(names: Any) -> set[str]:
-    return {name for name in names if ".transformer." not in name}

@@ -9,7 +9,7 @@ from tercet.errors import ModelError
 from tercet.files import read_json_if_there
 from tercet.models.bi import BiEncoder
 from tercet.models.cross import CrossEncoder
-from tercet.models.manifest import ADAPTER, read_manifest
+from tercet.models.manifest import ADAPTER, DIFFERENCES, read_manifest
 from tercet.models.poly import PolyEncoder
 from tercet.models.sources import find_folder
 
@@ -32,7 +32,12 @@ def load(
         device: such as ``"cpu"`` or ``"cuda:0"``; a GPU is used by default where there is one.
     """
     folder = find_folder(source)
-    if ADAPTER in (read_manifest(folder) or {}):
+    manifest = read_manifest(folder) or {}
+    if DIFFERENCES in manifest:
+        from tercet.models.differences import load_differences  # which loads the model they begin with
+
+        return load_differences(folder, precision=precision, device=device)
+    if ADAPTER in manifest:
         from tercet.models.adapters import load_adapted  # which loads the model they were learnt on
 
         return load_adapted(folder, precision=precision, device=device)

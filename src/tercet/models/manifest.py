@@ -9,8 +9,8 @@ from tercet.errors import ModelError
 from tercet.files import read_json, write_json
 
 NAME = "tercet.json"
-ADAPTER = "adapter"
-"""The key that a folder of adapters has, which is no whole model."""
+ADAPTER, DIFFERENCES = "adapter", "differences"
+"""The keys of folders that are no whole models: adapters, and differences in few bits."""
 FORMAT_VERSION = 1
 
 
@@ -38,8 +38,9 @@ def read_manifest(folder: Path, kind: str | None = None) -> dict[str, Any] | Non
             f"{folder} holds a model of kind {manifest.get('kind')!r}, not {kind!r}: "
             "tercet.load reads every kind"
         )
-    if kind is not None and ADAPTER in manifest:
-        raise ModelError(f"{folder} holds adapters, not a whole model: tercet.load reads it")
+    for part, name in ((ADAPTER, "adapters"), (DIFFERENCES, "differences")):
+        if kind is not None and part in manifest:
+            raise ModelError(f"{folder} holds {name}, not a whole model: tercet.load reads it")
     return manifest
 
 

@@ -1,15 +1,19 @@
 """Where training begins: a finished model, or an untrained one of any kind over a backbone."""
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
 from tercet.config import BiConfig, CrossConfig, PolyConfig, PoolingConfig, PoolingKind
-from tercet.errors import InputError
+from tercet.errors import InputError, ModelError
 from tercet.inputs import check_choice, check_seed, with_tuples
 from tercet.models.bi import BiEncoder
 from tercet.models.cross import CrossEncoder
 from tercet.models.load import AnyScorer, load
+from tercet.models.manifest import reading_settings
 from tercet.models.poly import PolyEncoder
+from tercet.models.sources import PACKAGED
 
 StartKind: TypeAlias = Literal["model", "bi", "poly", "cross"]
 START_KINDS: tuple[StartKind, ...] = get_args(StartKind)
@@ -76,3 +80,29 @@ def resolved(start: Start) -> dict[str, Any]:
     """Every setting, those that were not given too."""
     table = asdict(start)
     return table if start.kind == "model" else {**table, "settings": asdict(start.config())}
+
+
+def written_start(start: Start, fingerprint: str) -> dict[str, Any]:
+    """For the manifest of a folder that holds only what was learnt: where that began."""
+    source = start.source
+    if source not in PACKAGED and Path(source).is_dir():
+        source = str(Path(source).resolve())  # found from any folder
+    return {"start": resolved(start) | {"source": source}, "start_fingerprint": fingerprint}
+
+
+def begun(folder: Path, manifest: dict[str, Any], *, device: str | None = None) -> AnyScorer:
+    """The scorer that what lies in ``folder`` was learnt on."""
+    with reading_settings(folder):
+        scorer = make_scorer(Start(**with_tuples(manifest["start"])), device=device)
+        wanted = manifest["start_fingerprint"]
+    if scorer.fingerprint != wanted:
+        raise ModelError(
+            f"what lies in {folder} was learnt on model {wanted}, and {manifest['start']['source']} is now "
+            f"{scorer.fingerprint}: use that model, or train again"
+        )
+    return scorer
+
+
+def outside_transformers(names: Iterable[str]) -> set[str]:
+    """Of a scorer's weights those of layers of our own, such as codes or a head."""
+    return {name for name in names if ".transformer." not in name}

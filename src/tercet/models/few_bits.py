@@ -1,0 +1,78 @@
+"""Matrices in two or four bits a number: what a training changed is small, and needs no more.
+
+The numbers of a row are taken in groups of 64. A group has a scale s, and each of its numbers is one of the
+2^b levels (q + ½ - 2^(b-1)) · s, which lie evenly around zero.
+"""
+
+from typing import Literal, NamedTuple, TypeAlias, get_args
+
+import torch
+from torch import Tensor
+
+Bits: TypeAlias = Literal[2, 4]
+BITS: tuple[Bits, ...] = get_args(Bits)
+
+GROUP = 64
+SHARES = torch.linspace(0.3, 1.0, 29)
+"""Of the scale that just reaches the largest number of a group: often a smaller one, which cuts that number
+and tells the others better apart, errs less."""
+
+
+class FewBits(NamedTuple):
+    """A matrix ``[R, C]`` in few bits."""
+
+    levels: Tensor
+    """``[R, C · bits / 8]`` bytes, each with the levels of some numbers, the first in the lowest bits."""
+    scales: Tensor
+    """``[R, C / 64]`` in float16."""
+
+
+def can_be_few(matrix: Tensor) -> bool:
+    """Whether it has rows of whole groups."""
+    return matrix.ndim == 2 and matrix.shape[1] % GROUP == 0
+
+
+def to_few_bits(matrix: Tensor, bits: Bits) -> FewBits:
+    """The levels and scales whose squared error is least, of the shares that are tried."""
+    groups = matrix.to(torch.float32).reshape(len(matrix), -1, GROUP)
+    highest = groups.abs().amax(dim=-1, keepdim=True) / (2 ** (bits - 1) - 0.5)
+    best = torch.full_like(highest, torch.inf)
+    scales = highest
+    for share in SHARES:
+        tried = (highest * share).to(torch.float16).to(torch.float32)
+        error = (_values(_nearest(groups, tried, bits), tried, bits) - groups).square().sum(-1, keepdim=True)
+        scales = torch.where(error < best, tried, scales)
+        best = torch.minimum(error, best)
+    levels = _nearest(groups, scales, bits).reshape(matrix.shape)
+    return FewBits(_packed(levels, bits), scales.squeeze(-1).to(torch.float16))
+
+
+def from_few_bits(packed: FewBits, bits: Bits) -> Tensor:
+    """``[R, C]`` in float32, the same numbers on every machine."""
+    levels = _unpacked(packed.levels, bits)
+    groups = levels.reshape(*packed.scales.shape, GROUP)
+    scales = packed.scales.to(torch.float32).unsqueeze(-1)
+    return _values(groups, scales, bits).reshape(levels.shape)
+
+
+def _nearest(groups: Tensor, scales: Tensor, bits: Bits) -> Tensor:
+    steps = groups / torch.where(scales == 0, 1.0, scales)
+    half = float(1 << (bits - 1))
+    return (steps + (half - 0.5)).round().clamp(0, 2 * half - 1).to(torch.uint8)
+
+
+def _values(levels: Tensor, scales: Tensor, bits: Bits) -> Tensor:
+    return (levels.to(torch.float32) + (0.5 - float(1 << (bits - 1)))) * scales
+
+
+def _packed(levels: Tensor, bits: Bits) -> Tensor:
+    parts = levels.reshape(len(levels), -1, 8 // bits)
+    packed = torch.zeros(parts.shape[:-1], dtype=torch.uint8)
+    for place in range(8 // bits):
+        packed |= parts[..., place] << (bits * place)
+    return packed
+
+
+def _unpacked(packed: Tensor, bits: Bits) -> Tensor:
+    parts = [(packed >> (bits * place)) & (2**bits - 1) for place in range(8 // bits)]
+    return torch.stack(parts, dim=-1).reshape(len(packed), -1)
