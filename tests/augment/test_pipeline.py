@@ -384,6 +384,26 @@ def test_another_backbone_under_the_same_name_makes_models_anew(
     assert steps == ["student-gold-alone-0", "student-bm25-0"]
 
 
+def test_what_labellers_come_after_is_trained_once(world: Recipe, tiny_folder: Any) -> None:
+    recipe = few_labels(world, tiny_folder)
+    folder = recipe.parent
+    labeller = (folder / "cross.toml").read_text()
+    (folder / "first.toml").write_text(labeller.replace("unused.jsonl", "first.jsonl"))
+    (folder / "first.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in some_pairs(40, seed=9)))
+    _, rest = labeller.split("[data.train]")
+    (folder / "cross.toml").write_text(f'after = "first.toml"\n[data.train]{rest}')
+    settings = ['sampling.samplers=["bm25"]', "labelling.seeds=2"]
+    made, steps = run(recipe, *settings)
+    begun = json.loads((folder / "run/labeller-1/config.json").read_text())["model"]["source"]
+    assert Path(begun) == folder / "run/before-labeller/model"
+    assert [step for step in steps if "labeller" in step] == ["before-labeller", "labeller-0", "labeller-1"]
+    (folder / "first.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in some_pairs(40, seed=8)))
+    _, steps = run(recipe, *settings)
+    assert [step for step in steps if "labeller" in step] == ["before-labeller", "labeller-0", "labeller-1"]
+    assert "student-gold-alone-0" not in steps
+    assert made.labellers
+
+
 def test_a_broken_row_names_its_place(world: Recipe, tiny_folder: Any) -> None:
     recipe = few_labels(world, tiny_folder)
     made, _ = run(recipe, 'sampling.samplers=["bm25"]')

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from tests.conftest import SENTENCES
@@ -92,6 +93,26 @@ def test_a_run_leaves_everything_in_its_folder(tiny_folder: FolderOf, tmp_path: 
     assert sum("eval_recall_at_1" in row for row in logged) == 4
     assert (folder / "curves.png").read_bytes().startswith(b"\x89PNG")
     assert tercet.load(folder / "model").fingerprint == result["fingerprint"]
+
+
+def test_the_place_of_every_right_candidate_is_kept(tiny_folder: FolderOf, tmp_path: Path) -> None:
+    """So that two runs can be compared case by case."""
+    choices = [
+        {
+            "context": f"question {number}",
+            "candidates": ["yes", "no", f"answer {number}"],
+            "label": number % 3,
+        }
+        for number in range(9)
+    ]
+    test = {"files": rows(tmp_path / "test.jsonl", choices), "reader": "choices"}
+    table = tables(tiny_folder("bert"), training={"epochs": 1})
+    result = run({**table, "data": {**table["data"], "test": test}}, tmp_path / "run")
+    places = np.array(result["places"])
+    assert places.shape == (9,)
+    assert set(places.tolist()) <= {1, 2, 3}
+    assert result["test"]["recall_at_1"] == np.mean(places == 1)
+    assert result["test"]["mrr"] == pytest.approx(np.mean(1 / places))
 
 
 def test_a_finished_run_is_not_run_again(tiny_folder: FolderOf, tmp_path: Path) -> None:
@@ -369,7 +390,7 @@ def test_a_recipe_that_is_none_is_refused(tmp_path: Path) -> None:
 
 def shipped() -> list[Path]:
     """The recipes of ``tercet train``: those of other commands have their own tests."""
-    files = sorted(RECIPES.glob("*.toml"))
+    files = sorted(RECIPES.rglob("*.toml"))
     return [
         file
         for file in files

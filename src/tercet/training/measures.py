@@ -24,9 +24,22 @@ def measure(scorer: AnyScorer, lessons: Sequence[Lesson], objective: ObjectiveCo
         return _of_scores(scorer, lessons)
     if objective.kind in CLASSES:
         return _of_classes(scorer, lessons) if isinstance(scorer, CrossEncoder) else {}
+    found = case_places(scorer, lessons, objective)
+    return {} if found is None else of_places(found)
+
+
+def case_places(scorer: AnyScorer, lessons: Sequence[Lesson], objective: ObjectiveConfig) -> Counts | None:
+    """``[N]``: the place of the right candidate of each lesson, 1 the best, where candidates are ranked."""
+    if objective.kind in SCORES or objective.kind in CLASSES:
+        return None
     if all(len(lesson.candidates) > 1 for lesson in lessons):
-        return _of_choices(scorer, lessons)
-    return {} if isinstance(scorer, CrossEncoder) else _of_answers(scorer, lessons)
+        return places(given_scores(scorer, lessons), np.zeros(len(lessons), dtype=np.int64))
+    return None if isinstance(scorer, CrossEncoder) else _among_all(scorer, lessons)
+
+
+def of_places(found: Counts) -> dict[str, float]:
+    """R@1 and MRR."""
+    return {"recall_at_1": recall_at(found, 1), "mrr": mean_reciprocal_rank(found)}
 
 
 def _of_scores(scorer: AnyScorer, lessons: Sequence[Lesson]) -> dict[str, float]:
@@ -43,17 +56,8 @@ def _of_classes(scorer: CrossEncoder, lessons: Sequence[Lesson]) -> dict[str, fl
     return {"accuracy": accuracy(outputs.argmax(axis=1), [lesson.targets[0] for lesson in lessons])}
 
 
-def _of_answers(scorer: DualEncoder, lessons: Sequence[Lesson]) -> dict[str, float]:
+def _among_all(scorer: DualEncoder, lessons: Sequence[Lesson]) -> Counts:
     answers = [lesson.candidates[0] for lesson in lessons]
     different = {text: place for place, text in enumerate(dict.fromkeys(answers))}
     scores = scorer.score_many([lesson.context for lesson in lessons], list(different))
-    return _of_places(places(scores, [different[text] for text in answers]))
-
-
-def _of_choices(scorer: AnyScorer, lessons: Sequence[Lesson]) -> dict[str, float]:
-    answers = np.zeros(len(lessons), dtype=np.int64)
-    return _of_places(places(given_scores(scorer, lessons), answers))
-
-
-def _of_places(found: Counts) -> dict[str, float]:
-    return {"recall_at_1": recall_at(found, 1), "mrr": mean_reciprocal_rank(found)}
+    return places(scores, [different[text] for text in answers])
