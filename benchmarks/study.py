@@ -13,7 +13,6 @@ import os
 import shlex
 import subprocess
 import sys
-from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -126,16 +125,10 @@ def run(row: Row, seed: int, shared: tuple[str, ...], data: str) -> str:
         words.append("--resume")
     (ROOT / RUNS).mkdir(parents=True, exist_ok=True)
     log = ROOT / RUNS / f"{folder.name}.log"
+    there = {**os.environ, "TERCET_DATA": data}
     with log.open("a", encoding="utf-8") as opened:
-        code = subprocess.run(
-            words,
-            cwd=ROOT,
-            env={**os.environ, "TERCET_DATA": data},
-            stdout=opened,
-            stderr=opened,
-            check=False,
-        ).returncode
-    return f"{folder}: {'done' if code == 0 else f'failed, see {log}'}"
+        ended = subprocess.run(words, cwd=ROOT, env=there, stdout=opened, stderr=opened, check=False)
+    return f"{folder}: {'done' if ended.returncode == 0 else f'failed, see {log}'}"
 
 
 def collected(rows: list[Row], shared: tuple[str, ...]) -> dict[str, Any]:
@@ -200,17 +193,10 @@ def main() -> None:
                 print(shlex.join(row.command(seed, shared)))
         return
     if not given.collect:
-        by_seed = defaultdict(list)
-        for row in rows:
-            for seed in row.seeds:
-                by_seed[seed].append(row)
+        todo = sorted((seed, place) for place, row in enumerate(rows) for seed in row.seeds)
         with ThreadPoolExecutor(given.jobs) as pool:
-            waiting = [
-                pool.submit(run, row, seed, shared, given.data)
-                for seed, some in by_seed.items()
-                for row in some
-            ]
-            for each in waiting:
+            begun = [pool.submit(run, rows[place], seed, shared, given.data) for seed, place in todo]
+            for each in begun:
                 print(each.result(), flush=True)
     kept = read_json_if_there(KEPT)
     write_json(KEPT, kept | {given.part: kept.get(given.part, {}) | collected(rows, shared)})

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from tercet.training.run import run_recipe, with_seed
 from tercet.training.settings import ObjectiveConfig
 from tercet.training.teacher import taught, with_scores
 from tercet.training.trainer import last_checkpoint
+from tercet.training.word_shares import WordShares
 
 FolderOf = Callable[[str], Path]
 
@@ -249,11 +251,35 @@ def test_a_run_that_failed_before_training_can_be_begun_again(tiny_folder: Folde
 
 def test_a_teachers_scores_stay_between_the_limits(tiny: tercet.BiEncoder) -> None:
     lessons = [Lesson(SENTENCES[0], tuple(SENTENCES)), Lesson(SENTENCES[1], (SENTENCES[1],))]
-    found = with_scores(tiny, lessons, lowest=0.2, highest=0.7)
+    found = with_scores(tiny.score_pairs, lessons, (0.2, 0.7))
     assert [len(lesson.targets) for lesson in found] == [len(SENTENCES), 1]
     wanted = tiny.score(SENTENCES[0], SENTENCES).clip(0.2, 0.7)
     assert found[0].targets == pytest.approx(wanted, abs=1e-6)
     assert found[1].targets == pytest.approx((0.7,))
+
+
+def test_words_count_beside_a_teachers_score(tiny_folder: FolderOf) -> None:
+    lessons = [Lesson("the cat", ("the dog", "a cat", "old bread"))]
+    sets = LessonSets(lessons, dev=lessons, test=[])
+    ask = partial(taught, sets, str(tiny_folder("bert")), ObjectiveConfig(kind="distribution"), device="cpu")
+    shares = WordShares(["the cat", "the dog", "a cat", "old bread"]).of_pairs(
+        ["the cat"] * 3, ["the dog", "a cat", "old bread"]
+    )
+    alone, mixed = np.array(ask().train[0].targets), np.array(ask(words=0.5).dev[0].targets)
+    assert mixed == pytest.approx((alone + 0.5 * shares) / 1.5)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"teacher": "bi", "teacher_words": -1}, "teacher_words must be at least 0, got -1"),
+        ({"teacher_words": 0.5}, "teacher_words counts beside a teacher's scores: name a teacher"),
+        ({"teacher": "bi", "teacher_words": "many"}, "teacher_words must be a finite number, got str 'many'"),
+    ],
+)
+def test_bad_teacher_words_are_refused(given: dict[str, Any], message: str, tiny_folder: FolderOf) -> None:
+    with pytest.raises(InputError, match=message):
+        make_recipe(tables(tiny_folder("bert"), **given), name="test")
 
 
 def test_runs_with_another_seed_differ(tiny_folder: FolderOf, tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ def measure(scorer: AnyScorer, lessons: Sequence[Lesson], objective: ObjectiveCo
     return {} if found is None else of_places(found)
 
 
-def case_places(scorer: AnyScorer, lessons: Sequence[Lesson], objective: ObjectiveConfig) -> Counts | None:
+def case_places(scorer: AnyScorer, lessons: Sequence[Lesson], objective: ObjectiveConfig) -> "Counts | None":
     """``[N]``: the place of the right candidate of each lesson, 1 the best, where candidates are ranked."""
     if objective.kind in SCORES or objective.kind in CLASSES:
         return None

@@ -15,7 +15,18 @@ from tercet.training.settings import BatchSettings, ObjectiveConfig, TrainSettin
 
 Settings = TypeVar("Settings")
 
-PARTS = ("about", "after", "teacher", "model", "data", "objective", "batches", "training", "adapter")
+PARTS = (
+    "about",
+    "after",
+    "teacher",
+    "teacher_words",
+    "model",
+    "data",
+    "objective",
+    "batches",
+    "training",
+    "adapter",
+)
 SETS = ("train", "dev", "test")
 START_FIELDS = tuple(each.name for each in fields(Start) if each.name != "settings")
 
@@ -37,16 +48,25 @@ class Recipe:
     about: str = ""
     teacher: str | None = None
     """A model whose scores of context and candidates are the targets, instead of those in the data."""
+    teacher_words: float = 0.0
+    """How much the share of the context's words that a candidate has, by their rarity, counts beside the
+    teacher's score: a bi-encoder overlooks names and numbers that a word for word comparison sees."""
     after: "Recipe | None" = None
     """What is trained before; this one begins with its model, or if it names a kind, with its encoder."""
 
     def __post_init__(self) -> None:
         if self.adapter is not None and self.training.last_layer_std is not None:
             raise InputError("last_layer_std changes weights that adapters leave as they are: choose one")
+        check_types(Recipe, {"teacher_words": self.teacher_words}, "the recipe")
+        if not 0 <= self.teacher_words < float("inf"):
+            raise InputError(f"teacher_words must be at least 0, got {self.teacher_words}")
+        if self.teacher_words and self.teacher is None:
+            raise InputError("teacher_words counts beside a teacher's scores: name a teacher")
 
     def resolved(self) -> dict[str, Any]:
         """Every setting, as JSON can hold it."""
-        table: dict[str, Any] = {"about": self.about, "teacher": self.teacher, "model": resolved(self.model)}
+        table: dict[str, Any] = {name: getattr(self, name) for name in ("about", "teacher", "teacher_words")}
+        table["model"] = resolved(self.model)
         for name in ("train", "dev", "test", "objective", "batches", "training", "adapter"):
             part = getattr(self, name)
             table[name] = None if part is None else asdict(part)
@@ -87,6 +107,7 @@ def make_recipe(table: Mapping[str, Any], *, name: str, after: Recipe | None = N
     return Recipe(
         about=str(table.get("about", "")),
         teacher=None if "teacher" not in table else str(table["teacher"]),
+        teacher_words=table.get("teacher_words", 0.0),
         after=after,
         model=_start(table_of(table, "model", name), f"{name}, [model]", trained=after is not None),
         train=sets["train"],

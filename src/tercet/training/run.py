@@ -67,8 +67,15 @@ def run_recipe(
         start = replace(start, source=str(folder.before / folder.model.name))
     if recipe.teacher is not None:
         teller.say(f"asking {recipe.teacher} for its scores")
-        asked, seed = recipe.batches.negatives, recipe.training.seed
-        lessons = taught(lessons, recipe.teacher, recipe.objective, negatives=asked, seed=seed, device=device)
+        lessons = taught(
+            lessons,
+            recipe.teacher,
+            recipe.objective,
+            words=recipe.teacher_words,
+            negatives=recipe.batches.negatives,
+            seed=recipe.training.seed,
+            device=device,
+        )
         recipe = replace(recipe, batches=replace(recipe.batches, negatives=0))  # they are drawn
     scorer = make_scorer(start, device=device)
     torch.manual_seed(recipe.training.seed)  # some objectives have weights of their own

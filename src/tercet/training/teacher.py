@@ -1,18 +1,24 @@
 """Lessons whose targets are another model's scores: what a student is to learn (distillation)."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
+from typing import TypeAlias
 
 import numpy as np
 
 from tercet.errors import InputError
-from tercet.models.load import AnyScorer, load
-from tercet.records import Lesson
+from tercet.models.load import load
+from tercet.records import Context, Floats, Lesson, as_text
 from tercet.training.checks import SCORES
 from tercet.training.lesson_sets import LessonSets
 from tercet.training.settings import ObjectiveConfig
+from tercet.training.word_shares import WordShares
+
+Ask: TypeAlias = Callable[[Sequence[Context], Sequence[str]], Floats]
+"""The scores of contexts, each with the candidate at its place."""
 
 
 def taught(
@@ -20,6 +26,7 @@ def taught(
     teacher: str,
     objective: ObjectiveConfig,
     *,
+    words: float = 0.0,
     negatives: int = 0,
     seed: int = 0,
     device: str | None = None,
@@ -27,14 +34,27 @@ def taught(
     """The sets to learn from and to look at, with the teacher's scores; the test set keeps its own.
 
     Args:
+        words: how much the share of the context's words that a candidate has counts beside the teacher's
+            score; the target is the weighted mean of both.
         negatives: answers of other lessons, drawn once, that the teacher scores for each lesson too.
     """
-    scorer = load(teacher, device=device)
+    ask: Ask = load(teacher, device=device).score_pairs
     train, dev = (_accompanied(part, negatives, seed=seed) for part in (sets.train, sets.dev))
+    limits = (-np.inf, np.inf)
     if objective.kind in SCORES:  # learnt pair by pair
-        ask = partial(with_scores, scorer, lowest=objective.lowest, highest=objective.highest)
-        return replace(sets, train=ask(_pairs(train)), dev=ask(_pairs(dev)))
-    return replace(sets, train=with_scores(scorer, train), dev=with_scores(scorer, dev))
+        train, dev = _pairs(train), _pairs(dev)
+        limits = (objective.lowest, objective.highest)
+    if words:
+        shares = WordShares(chain.from_iterable((as_text(each.context), *each.candidates) for each in train))
+        ask = partial(_with_words, ask, shares, words)
+    return replace(sets, train=with_scores(ask, train, limits), dev=with_scores(ask, dev, limits))
+
+
+def _with_words(
+    ask: Ask, shares: WordShares, words: float, contexts: Sequence[Context], candidates: Sequence[str]
+) -> Floats:
+    scores, common = ask(contexts, candidates), shares.of_pairs(contexts, candidates)
+    return np.average([scores, common], axis=0, weights=[1, words]).astype(np.float32)
 
 
 def _accompanied(lessons: Sequence[Lesson], count: int, *, seed: int) -> Sequence[Lesson]:
@@ -63,15 +83,15 @@ def _others(lesson: Lesson, answers: list[str], count: int, chance: random.Rando
 
 
 def with_scores(
-    teacher: AnyScorer, lessons: Sequence[Lesson], *, lowest: float = -np.inf, highest: float = np.inf
+    ask: Ask, lessons: Sequence[Lesson], limits: tuple[float, float] = (-np.inf, np.inf)
 ) -> list[Lesson]:
-    """Lessons with the teacher's score of each candidate as targets, none beyond the limits."""
-    scores = teacher.score_pairs(
+    """Lessons with what ``ask`` says of each candidate as targets, none beyond the limits."""
+    scores = ask(
         [lesson.context for lesson in lessons for _ in lesson.candidates],
         [text for lesson in lessons for text in lesson.candidates],
     )
     ends = np.cumsum([len(lesson.candidates) for lesson in lessons])[:-1]
-    rows = np.split(np.clip(scores, lowest, highest), ends)
+    rows = np.split(np.clip(scores, *limits), ends)
     return [
         replace(lesson, targets=tuple(map(float, row))) for lesson, row in zip(lessons, rows, strict=True)
     ]
