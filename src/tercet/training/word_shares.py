@@ -14,7 +14,7 @@ WORD = re.compile(r"\w+")
 
 
 class WordShares:
-    """Shares by the rarity of words, as in BM25; Korean, Japanese and Chinese are taken in pairs of letters."""
+    """Shares by the rarity of words, as in BM25; Korean, Japanese and Chinese count by pairs of letters."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         counts: Counter[str] = Counter()
