@@ -14,6 +14,8 @@ from statistics import mean, stdev
 from typing import Any, NamedTuple
 
 from machine import machine
+from study_report import KEPT as STUDY
+from study_report import sections as study_sections
 
 from tercet.errors import DataError
 from tercet.evaluate.named import parse_name
@@ -184,6 +186,8 @@ def main() -> None:
         found = {task: measured(chapter, task, root) for task in chapter.tasks}
         parts.append(section(chapter, found))
     parts += map(trained_section, json.loads(TRAINED.read_text(encoding="utf-8")))
+    if STUDY.is_file():
+        parts += study_sections(json.loads(STUDY.read_text(encoding="utf-8")))
     parts.append("## Missing\n\n" + "\n".join(f"- {name}: {why}." for name, why in MISSING.items()) + "\n")
     OUT.write_text("\n".join(parts), encoding="utf-8")
     print(f"{OUT.relative_to(ROOT)} is written")

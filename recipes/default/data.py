@@ -1,46 +1,162 @@
 """The training data of the models that come with tercet, from public sets whose licences allow that.
 
-python recipes/default/data.py --data FOLDER --out build/default
+python recipes/default/data.py --data FOLDER
 
-FOLDER holds self_dialogue, ubuntu_irc, stsb, argkp and nli/cf_snli as docs/training.md describes them. Written are
+FOLDER holds self_dialogue, ubuntu_irc, stsb, argkp and nli/cf_snli as docs/training.md describes them.
+Written to FOLDER/default (or --out) are
 
-alike.jsonl.gz      pairs of texts from alike to unlike, with a score from 0 to 1: half the packaged
-                    bi-encoder's cosine, half the share of the first text's words that the second has
-replies.jsonl.gz    contexts with their answers, and for some also texts that look like answers and are none
+alike.jsonl.gz      pairs of texts from alike to unlike, short and long, for a bi-encoder to score
+replies.jsonl.gz    contexts with their answers; arguments and premises also with texts that do not follow
 """
 
+import argparse
 import gzip
 import json
 import math
 import random
-import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-Turns = str | list[str]
+import tercet
+from tercet.index.all_pairs import nearest
+from tercet.similar import text_vectors
 
 FEWEST_WORDS = 3
 NEIGHBOURS = 10
 MOST_TURNS = 10
-WORD = re.compile(r"\w+")
+HELD_OUT = 2000
 
 
-class Source:
-    """The sets, and the chance by which parts of them are drawn."""
+class Sets:
+    """The public sets, and the chance by which parts of them are drawn."""
 
-    def __init__(self, folder: Path, share: float, seed: int = 0) -> None:
+    def __init__(self, folder: Path, *, model: str, share: float) -> None:
         self.folder = folder
         self.share = share
-        self.chance = random.Random(seed)
+        self.chance = random.Random(0)
+        self.scorer = tercet.load(model)
+        self.dialogues = [row["turns"] for row in self.rows("self_dialogue/train_dialogs")]
+        self.ubuntu = [(row["context"], row["response"]) for row in self.rows("ubuntu_irc/train")]
 
     def rows(self, name: str) -> Iterator[dict[str, Any]]:
         """The rows of a file."""
         with gzip.open(self.folder / f"{name}.jsonl.gz", "rt", encoding="utf-8") as file:
             yield from map(json.loads, file)
 
-    def some(self, items: Iterable[Any], count: int) -> list[Any]:
-        """At most so many of them, fewer if only a share is wanted."""
+    def some(self, items: Iterable[Any], count: int | None = None) -> list[Any]:
+        """At most so many of them, and of these the share that is wanted."""
         every = list(items)
-        count = math.ceil(min(count, len(every)) * self.share)
-        return self.chance.sample(every, count)
+        most = len(every) if count is None else min(count, len(every))
+        return self.chance.sample(every, math.ceil(most * self.share))
+
+
+def alike(sets: Sets) -> Iterator[dict[str, Any]]:
+    """Neighbours of many ranks, pairs that people made, stretches of text with a sentence, replies."""
+    said = (turn for turns in sets.dialogues for turn in turns)
+    yield from _neighbours(sets, sets.some(said, 50_000), 2)
+    yield from _neighbours(sets, sets.some((answer for _, answer in sets.ubuntu), 20_000), 2)
+    for name, count in (("stsb/train", 4), ("nli/cf_snli_train", 3), ("argkp/all", 3)):
+        pairs = [(row["text_a"], row["text_b"]) for row in sets.some(sets.rows(name))]
+        texts = [text for pair in pairs for text in pair]
+        yield from (_either_way(sets, *pair) for pair in pairs)
+        yield from _neighbours(sets, texts, count)
+        yield from _stretches(sets, texts)
+    yield from _talks(sets)
+    talks = _turns(sets, 15_000) + sets.some(sets.ubuntu, 15_000)
+    for context, answer in talks:
+        yield {"context": context, "answer": answer}
+        yield {"context": context, "answer": sets.chance.choice(talks)[1]}
+
+
+def replies(sets: Sets) -> Iterator[dict[str, Any]]:
+    """Answers to dialogues, paraphrases, and what follows from arguments and premises."""
+    for context, answer in _turns(sets, 120_000) + sets.some(sets.ubuntu):
+        yield {"context": context, "answer": answer, "negatives": []}
+    same = [(row["text_a"], row["text_b"]) for row in sets.rows("stsb/train") if row["score"] >= 4]
+    for left, right in sets.some(same):
+        yield {"context": left, "answer": right, "negatives": []}
+        yield {"context": right, "answer": left, "negatives": []}
+    for name, right_label in (("argkp/all", 1), ("nli/cf_snli_train", "entailment")):
+        follows: dict[str, tuple[list[str], list[str]]] = {}
+        for row in sets.some(sets.rows(name)):
+            follows.setdefault(row["text_a"], ([], []))[row["label"] != right_label].append(row["text_b"])
+        for text, (right, wrong) in follows.items():
+            for answer in right:
+                few = sets.chance.sample(wrong, min(4, len(wrong)))
+                yield {"context": text, "answer": answer, "negatives": few}
+
+
+def _turns(sets: Sets, count: int) -> list[tuple[list[str], str]]:
+    """Answers with one to ten turns before them."""
+    found = [
+        (turns[max(0, place - sets.chance.randint(1, MOST_TURNS)) : place], turns[place])
+        for turns in sets.dialogues
+        for place in range(1, len(turns))
+        if len(turns[place].split()) > 1
+    ]
+    return sets.some(found, count)
+
+
+def _neighbours(sets: Sets, texts: Iterable[str], count: int) -> Iterator[dict[str, Any]]:
+    """Each text with some of its nearest ten, and with one by chance."""
+    different = list(dict.fromkeys(text for text in texts if len(text.split()) >= FEWEST_WORDS))
+    near = nearest(text_vectors(sets.scorer, different), min(NEIGHBOURS + 1, len(different)))
+    for place, text in enumerate(different):
+        others = [other for other in near[place].tolist() if other != place]
+        for other in sets.chance.sample(others, min(count, len(others))):
+            yield _either_way(sets, text, different[other])
+        yield _either_way(sets, text, sets.chance.choice(different))
+
+
+def _stretches(sets: Sets, texts: list[str]) -> Iterator[dict[str, Any]]:
+    """A sentence with a text of several: its neighbours in the file, or others by chance."""
+    for place in range(0, len(texts) - 12, 4):
+        length = sets.chance.randint(4, 10)
+        text = " ".join(texts[place + 1 : place + 1 + length])
+        yield {"context": texts[place], "answer": text}
+        yield {"context": sets.chance.choice(texts), "answer": text}
+
+
+def _talks(sets: Sets) -> Iterator[dict[str, Any]]:
+    """A stretch of a dialogue with turns of the same one, and of another."""
+    for turns in sets.some((turns for turns in sets.dialogues if len(turns) >= 10), 25_000):
+        length = sets.chance.randint(4, 8)
+        start = sets.chance.randint(0, len(turns) - length)
+        text = " ".join(turns[start : start + length])
+        for turn in sets.chance.sample(turns[:start] + turns[start + length :], 2):
+            yield _either_way(sets, turn, text)
+        yield _either_way(sets, sets.chance.choice(sets.chance.choice(sets.dialogues)), text)
+
+
+def _either_way(sets: Sets, left: str, right: str) -> dict[str, Any]:
+    first, second = (left, right) if sets.chance.random() < 0.5 else (right, left)
+    return {"context": first, "answer": second}
+
+
+def write(rows: list[dict[str, Any]], folder: Path, name: str) -> None:
+    """The rows in a random order, some of them held out."""
+    random.Random(1).shuffle(rows)
+    held = min(HELD_OUT, len(rows) // 10)
+    for file, part in ((f"{name}_dev", rows[:held]), (name, rows[held:])):
+        with gzip.open(folder / f"{file}.jsonl.gz", "wt", encoding="utf-8", compresslevel=3) as opened:
+            opened.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in part)
+        print(f"{folder / file}.jsonl.gz: {len(part):,} rows")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--model", default="bi", help="who says which texts are near")
+    parser.add_argument("--share", type=float, default=1.0, help="of everything, for a trial")
+    given = parser.parse_args()
+    out = given.out or given.data / "default"
+    out.mkdir(parents=True, exist_ok=True)
+    sets = Sets(given.data, model=given.model, share=given.share)
+    for name, make in (("alike", alike), ("replies", replies)):
+        write(list(make(sets)), out, name)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,224 @@
+"""The study's tables and plots, from what ``study.py`` has collected.
+
+python benchmarks/study_report.py        # draws docs/codes.png and docs/negatives.png
+
+``results.py`` puts the tables into docs/results.md.
+"""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from tercet.evaluate.plots import COLOURS, drawn
+
+ROOT = Path(__file__).parents[1]
+KEPT = Path(__file__).with_name("study.json")
+
+SETS = {
+    "ubuntu": "Ubuntu IRC, 1,183 cases, 10 candidates",
+    "convai2": "ConvAI2, 7,801 cases, 20 candidates",
+    "self-dialogue": "Self-Dialogue, 2,565 cases, 20 candidates",
+    "dailydialog": "DailyDialog, 3,000 cases, 20 candidates",
+}
+KINDS = {
+    "bi": "bi-encoder, mean",
+    "poly": "poly-encoder, 64 learnt codes",
+    "poly first": "poly-encoder, first 64 states",
+    "cross": "cross-encoder",
+}
+CODES = {"learnt": "learnt codes", "first": "first m", "last": "last m", "last_and_first": "last m and first"}
+COUNTS = (1, 4, 16, 64, 360)
+PAPER_CODES = {
+    "learnt": (81.9, 83.8, 84.4, 84.9, 85.3),
+    "first": (83.2, 83.4, 85.2, 86.0, 86.3),
+    "last": (82.9, 82.8, 83.9, 84.9, 86.3),
+    "last_and_first": (None, 82.9, 83.8, 85.0, 86.2),
+}
+"""Humeau et al. (2020), table 5, ConvAI2 dev."""
+PAPER_NEGATIVES = {31: 81.0, 63: 81.7, 127: 82.3, 255: 83.0, 511: 83.3}
+"""Table 3, ConvAI2."""
+PAPER_OTHERS = {
+    "reduction first": "83.3",
+    "reduction mean_first 16": "82.9",
+    "reduction mean_first 64": "82.7",
+    "reduction mean": "83.1",
+    "layers top bi": "74.2",
+    "layers top four bi": "82.0",
+    "layers all but embeddings bi": "83.3",
+    "layers all bi": "83.0",
+    "layers top cross": "80.6",
+    "layers top four cross": "86.3",
+    "layers all but embeddings cross": "87.3",
+    "layers all cross": "86.6",
+} | {f"negatives {count}": f"{value}" for count, value in PAPER_NEGATIVES.items()}
+"""ConvAI2, sections 5.2 and 5.3."""
+
+Study = dict[str, dict[str, Any]]
+
+
+def sections(study: Study) -> list[str]:
+    """Chapters for results.md, of those parts that were run."""
+    found = [set_section(name, study["main"]) for name in SETS if f"{name} bi" in study.get("main", {})]
+    if "codes" in study:
+        found.append(code_section(study["codes"]))
+    if "others" in study:
+        found.append(other_section(study["others"]))
+    return found
+
+
+def set_section(name: str, rows: dict[str, Any]) -> str:
+    """The scorers on one set."""
+    lines = [
+        f"## Trained on {SETS[name]}\n",
+        "A tenth of the training data chose the look; the dev file was measured once. Mean over the seeds, "
+        "the interval is over the cases, ± over the seeds. p is of a randomisation test, case by case.\n",
+        "| | R@1 | ± | R@5 | MRR | against | minutes |",
+        "|---|---:|---:|---:|---:|---|---:|",
+    ]
+    commands = []
+    for kind, title in KINDS.items():
+        row = rows.get(f"{name} {kind}")
+        if row is None:
+            continue
+        spread = f"{100 * row['deviation']:.1f}"
+        minutes = f"{mean(row['seconds']) / 60:.1f}"
+        against = against_cell(row.get("against"), name)
+        cells = [shown(row["R@1"]), spread, shown(row["R@5"]), shown(row["MRR"]), against, minutes]
+        lines.append(f"| {title} | {' | '.join(cells)} |")
+        commands.append(f"`{row['command']}`")
+    lines.append(f"\n{'  '.join([*commands, ''])}".replace("  ", "  \n"))
+    lines.append(f"Seeds {seeds_of(rows, name)}; {rows[f'{name} bi']['machine']}.\n")
+    return "\n".join(lines)
+
+
+def seeds_of(rows: dict[str, Any], name: str) -> str:
+    """Which seeds there are."""
+    return ", ".join(map(str, range(len(rows[f"{name} bi"]["seeds"]))))
+
+
+def against_cell(gap: dict[str, Any] | None, name: str) -> str:
+    """By how much a row is above another."""
+    if gap is None:
+        return ""
+    other = gap["row"].removeprefix(f"{name} ")
+    return f"{100 * gap['value']:+.1f} on {other} (p {gap['p']:.4f})"
+
+
+def code_section(rows: dict[str, Any]) -> str:
+    """How many codes, and of which kind."""
+    lines = [
+        "## Context codes\n",
+        "R@1 x 100 on Ubuntu IRC's dev file; in italics the paper's on ConvAI2 dev (Humeau et al., 2020, "
+        "table 5). One standard error of 1,183 cases is 1.3 points.\n",
+        f"| m | {' | '.join(CODES.values())} |",
+        f"|---|{'---:|' * len(CODES)}",
+    ]
+    for place, count in enumerate(COUNTS):
+        cells = []
+        for kind in CODES:
+            row = rows.get(f"codes {kind} {count}")
+            theirs = PAPER_CODES[kind][place]
+            ours = "" if row is None else f"{100 * row['R@1']['value']:.1f} ± {100 * row['deviation']:.1f}"
+            cells.append(f"{ours} *{theirs}*" if theirs is not None else ours)
+        lines.append(f"| {count} | {' | '.join(cells)} |")
+    lines.append(
+        "\n![R@1 against m](codes.png)\n\n`python benchmarks/study.py codes --list` has the commands.\n"
+    )
+    return "\n".join(lines)
+
+
+def other_section(rows: dict[str, Any]) -> str:
+    """Reductions, negatives, layers, scales."""
+    lines = [
+        "## Reduction, negatives, layers, scales\n",
+        "R@1 x 100 on Ubuntu IRC's dev file; in italics the paper's on ConvAI2.\n",
+        "| | R@1 | ± | paper |",
+        "|---|---:|---:|---:|",
+    ]
+    for name, row in rows.items():
+        theirs = f"*{PAPER_OTHERS[name]}*" if name in PAPER_OTHERS else ""
+        title = name.replace("_", " ")
+        lines.append(f"| {title} | {shown(row['R@1'])} | {100 * row['deviation']:.1f} | {theirs} |")
+    lines.append(
+        "\n![R@1 against negatives](negatives.png)\n\n`python benchmarks/study.py others --list` has the "
+        "commands.\n"
+    )
+    return "\n".join(lines)
+
+
+def shown(figure: dict[str, float]) -> str:
+    """A figure with its interval."""
+    return f"{100 * figure['value']:.1f} ({100 * figure['low']:.1f}-{100 * figure['high']:.1f})"
+
+
+def codes_panel(rows: dict[str, Any]) -> Callable[[Any], None]:
+    """R@1 against m, a line for each kind of codes."""
+
+    def draw(axes: Any) -> None:
+        for (kind, title), colour in zip(CODES.items(), COLOURS, strict=False):
+            found = [(count, rows.get(f"codes {kind} {count}")) for count in COUNTS]
+            there = [(count, row) for count, row in found if row is not None]
+            axes.errorbar(
+                [count for count, _ in there],
+                [100 * row["R@1"]["value"] for _, row in there],
+                yerr=[100 * row["deviation"] for _, row in there],
+                color=colour,
+                marker="o",
+                capsize=3,
+                label=title,
+            )
+        axes.set(xscale="log", xlabel="m", ylabel="R@1/10, Ubuntu IRC dev", title="codes of a context")
+        axes.set_xticks(COUNTS, map(str, COUNTS))
+        axes.minorticks_off()
+        axes.legend()
+
+    return draw
+
+
+def negatives_panel(rows: dict[str, Any]) -> Callable[[Any], None]:
+    """R@1 against the negatives in a batch."""
+
+    def draw(axes: Any) -> None:
+        there = [
+            (count, rows[f"negatives {count}"]) for count in PAPER_NEGATIVES if f"negatives {count}" in rows
+        ]
+        axes.errorbar(
+            [count for count, _ in there],
+            [100 * row["R@1"]["value"] for _, row in there],
+            yerr=[100 * row["deviation"] for _, row in there],
+            color=COLOURS[0],
+            marker="o",
+            capsize=3,
+            label="ours, Ubuntu IRC dev, 10 candidates",
+        )
+        axes.plot(
+            list(PAPER_NEGATIVES),
+            list(PAPER_NEGATIVES.values()),
+            color=COLOURS[1],
+            marker="s",
+            linestyle="--",
+            label="paper, ConvAI2, 20 candidates",
+        )
+        axes.set(xscale="log", xlabel="negatives in the batch", ylabel="R@1", title="bi-encoder")
+        axes.set_xticks(list(PAPER_NEGATIVES), map(str, PAPER_NEGATIVES))
+        axes.minorticks_off()
+        axes.legend()
+
+    return draw
+
+
+def main() -> None:
+    study: Study = json.loads(KEPT.read_text(encoding="utf-8"))
+    for part, name, panel in (
+        ("codes", "codes.png", codes_panel),
+        ("others", "negatives.png", negatives_panel),
+    ):
+        if part in study:
+            (ROOT / "docs" / name).write_bytes(drawn(panel(study[part])))
+            print(f"docs/{name} is drawn")
+
+
+if __name__ == "__main__":
+    main()
