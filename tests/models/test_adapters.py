@@ -104,7 +104,7 @@ def test_another_base_model_is_refused(tiny_folder: FolderOf, tmp_path: Path) ->
     manifest = json.loads((tmp_path / "adapter" / "tercet.json").read_text())
     manifest["start"]["source"] = str(tiny_folder("roberta"))
     (tmp_path / "adapter" / "tercet.json").write_text(json.dumps(manifest))
-    with pytest.raises(tercet.ModelError, match=r"was learnt on model [0-9a-f]+, and .* is now"):
+    with pytest.raises(tercet.ModelError, match=r"were learnt on model [0-9a-f]+, and .* is now"):
         tercet.load(tmp_path / "adapter", device="cpu")
 
 

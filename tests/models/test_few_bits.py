@@ -43,13 +43,33 @@ def test_numbers_on_the_levels_come_back_exactly(bits):
 
 @pytest.mark.parametrize("bits", BITS)
 def test_the_place_of_a_number_is_kept(bits):
-    numbers = torch.zeros(2, 128)
-    numbers[1, 5], numbers[0, 70] = 1.0, -1.0
+    numbers = _numbers(3, 128)
+    large = numbers.abs() > 0.003
 
     read = from_few_bits(to_few_bits(numbers, bits), bits)
 
-    assert read.argmax().item() == 128 + 5
-    assert read.argmin().item() == 70
+    assert torch.equal(read.sign()[large], numbers.sign()[large])
+
+
+@pytest.mark.parametrize("size", [1e-30, 1e-9, 1e9, 1e30])
+def test_how_small_or_large_numbers_are_does_not_matter(size):
+    numbers = _numbers(8, 64)
+
+    read = from_few_bits(to_few_bits(numbers * size, 4), 4) / size
+
+    assert torch.allclose(read, from_few_bits(to_few_bits(numbers, 4), 4), rtol=1e-5)
+
+
+@pytest.mark.parametrize("bits", BITS)
+def test_a_group_never_errs_more_than_by_its_own_size(bits):
+    """As one number among zeros would, which few bits cannot tell from the number."""
+    numbers = torch.zeros(1, 128)
+    numbers[0, 3] = 1.0
+
+    error = (from_few_bits(to_few_bits(numbers, bits), bits) - numbers).square().sum()
+
+    assert error <= 1
+    assert from_few_bits(to_few_bits(numbers, bits), bits)[0, 64:].abs().max() == 0
 
 
 def test_zeros_stay_zeros():
@@ -59,12 +79,14 @@ def test_zeros_stay_zeros():
 
 
 def test_bytes_are_read_from_the_lowest_bits():
-    packed = FewBits(torch.tensor([[0x10] * 32], dtype=torch.uint8), torch.ones(1, 1, dtype=torch.float16))
+    levels = torch.tensor([[0x10] * 32], dtype=torch.uint8)
+    packed = FewBits(levels, torch.ones(1, 1, dtype=torch.float16), torch.tensor([2.0]))
 
-    assert from_few_bits(packed, 4)[0, :4].tolist() == [-7.5, -6.5, -7.5, -6.5]
+    assert from_few_bits(packed, 4)[0, :4].tolist() == [-15, -13, -15, -13]
 
 
 def test_only_rows_of_whole_groups_can_be_packed():
     assert can_be_few(torch.zeros(2, 128))
     assert not can_be_few(torch.zeros(2, 100))
     assert not can_be_few(torch.zeros(128))
+    assert not can_be_few(torch.zeros(0, 64))

@@ -21,7 +21,7 @@ from tercet.inputs import with_tuples
 from tercet.models.encoder import Encoder, check_tensors
 from tercet.models.load import AnyScorer
 from tercet.models.manifest import ADAPTER, read_manifest, reading_settings, write_manifest
-from tercet.models.start import Start, begun, outside_transformers, written_start
+from tercet.models.start import Start, make_scorer, outside_transformers, read_start, written_start
 from tercet.runtime.linear import forget_layouts
 
 WEIGHTS = "adapter.safetensors"
@@ -75,7 +75,11 @@ class Adapters:
         self.merge()
         with new_folder(path) as folder:
             save_file(weights, folder / WEIGHTS)
-            settings = {ADAPTER: asdict(self.config), **written_start(self.start, self.start_fingerprint)}
+            settings = {
+                ADAPTER: asdict(self.config),
+                "start": written_start(self.start),
+                "start_fingerprint": self.start_fingerprint,
+            }
             write_manifest(
                 folder, kind=self.scorer.kind, fingerprint=self.scorer.fingerprint, settings=settings
             )
@@ -88,7 +92,14 @@ def load_adapted(folder: Path, *, precision: Precision = "fp32", device: str | N
     manifest = read_manifest(folder) or {}
     with reading_settings(folder):
         config = AdapterConfig(**with_tuples(manifest[ADAPTER]))
-    scorer = begun(folder, manifest, device=device)
+        wanted = manifest["start_fingerprint"]
+    start = read_start(folder, manifest)
+    scorer = make_scorer(start, device=device)
+    if scorer.fingerprint != wanted:
+        raise ModelError(
+            f"the adapters in {folder} were learnt on model {wanted}, and {start.source} is now "
+            f"{scorer.fingerprint}: use that model, or train again"
+        )
     try:
         learnt = load_file(folder / WEIGHTS)
     except Exception as error:  # a broken file fails here in many ways

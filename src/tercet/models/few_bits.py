@@ -1,7 +1,7 @@
 """Matrices in two or four bits a number: what a training changed is small, and needs no more.
 
 The numbers of a row are taken in groups of 64. A group has a scale s, and each of its numbers is one of the
-2^b levels (q + ½ - 2^(b-1)) · s, which lie evenly around zero.
+2^b levels (q + ½ - 2^(b-1)) · s, which lie evenly around zero; none is zero unless the whole group is.
 """
 
 from typing import Literal, NamedTuple, TypeAlias, get_args
@@ -13,9 +13,9 @@ Bits: TypeAlias = Literal[2, 4]
 BITS: tuple[Bits, ...] = get_args(Bits)
 
 GROUP = 64
-SHARES = torch.linspace(0.3, 1.0, 29)
+SHARES = (0.0, *torch.linspace(0.3, 1.0, 29).tolist())
 """Of the scale that just reaches the largest number of a group: often a smaller one, which cuts that number
-and tells the others better apart, errs less."""
+and tells the others better apart, errs less; where all others are zero, none at all."""
 
 
 class FewBits(NamedTuple):
@@ -24,35 +24,40 @@ class FewBits(NamedTuple):
     levels: Tensor
     """``[R, C · bits / 8]`` bytes, each with the levels of some numbers, the first in the lowest bits."""
     scales: Tensor
-    """``[R, C / 64]`` in float16."""
+    """``[R, C / 64]`` in float16, as shares of the largest."""
+    largest: Tensor
+    """``[1]`` in float32: the largest scale, so that the others neither over- nor underflow."""
 
 
 def can_be_few(matrix: Tensor) -> bool:
     """Whether it has rows of whole groups."""
-    return matrix.ndim == 2 and matrix.shape[1] % GROUP == 0
+    return matrix.ndim == 2 and matrix.numel() > 0 and matrix.shape[1] % GROUP == 0
 
 
 def to_few_bits(matrix: Tensor, bits: Bits) -> FewBits:
     """The levels and scales whose squared error is least, of the shares that are tried."""
     groups = matrix.to(torch.float32).reshape(len(matrix), -1, GROUP)
     highest = groups.abs().amax(dim=-1, keepdim=True) / (2 ** (bits - 1) - 0.5)
+    largest = highest.max().reshape(1)
+    unit = torch.where(largest == 0, 1.0, largest)
+    groups, highest = groups / unit, highest / unit
     best = torch.full_like(highest, torch.inf)
-    scales = highest
+    scales = torch.zeros_like(highest)
     for share in SHARES:
-        tried = (highest * share).to(torch.float16).to(torch.float32)
+        tried = (share * highest).to(torch.float16).to(torch.float32)
         error = (_values(_nearest(groups, tried, bits), tried, bits) - groups).square().sum(-1, keepdim=True)
         scales = torch.where(error < best, tried, scales)
         best = torch.minimum(error, best)
     levels = _nearest(groups, scales, bits).reshape(matrix.shape)
-    return FewBits(_packed(levels, bits), scales.squeeze(-1).to(torch.float16))
+    return FewBits(_packed(levels, bits), scales.squeeze(-1).to(torch.float16), largest)
 
 
 def from_few_bits(packed: FewBits, bits: Bits) -> Tensor:
     """``[R, C]`` in float32, the same numbers on every machine."""
     levels = _unpacked(packed.levels, bits)
     groups = levels.reshape(*packed.scales.shape, GROUP)
-    scales = packed.scales.to(torch.float32).unsqueeze(-1)
-    return _values(groups, scales, bits).reshape(levels.shape)
+    steps = packed.scales.to(torch.float32).unsqueeze(-1) * packed.largest
+    return _values(groups, steps, bits).reshape(levels.shape)
 
 
 def _nearest(groups: Tensor, scales: Tensor, bits: Bits) -> Tensor:
@@ -67,7 +72,7 @@ def _values(levels: Tensor, scales: Tensor, bits: Bits) -> Tensor:
 
 def _packed(levels: Tensor, bits: Bits) -> Tensor:
     parts = levels.reshape(len(levels), -1, 8 // bits)
-    packed = torch.zeros(parts.shape[:-1], dtype=torch.uint8)
+    packed = torch.zeros(parts.shape[:-1], dtype=torch.uint8, device=levels.device)
     for place in range(8 // bits):
         packed |= parts[..., place] << (bits * place)
     return packed

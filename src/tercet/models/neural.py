@@ -77,13 +77,17 @@ class NeuralScorer(nn.Module, Scorer):
 
     def save(self, path: str | PathLike[str]) -> Path:
         """Write a folder that ``tercet.load`` reads, whole or not at all; gives its path."""
-        if self.precision != "fp32" or any(weight.dtype != torch.float32 for weight in self.parameters()):
-            raise OutputError("only float32 has all digits of the weights: load the model in fp32 to save it")
+        self.check_digits()
         with new_folder(Path(path)) as folder:
             settings = {"architecture": self.backbone.architecture, **self._write(folder)}
             write_manifest(folder, kind=self.kind, fingerprint=self.fingerprint, settings=settings)
             write_calibration(self.calibration, folder)
         return Path(path)
+
+    def check_digits(self) -> None:
+        """Raise if the weights have lost digits that a folder should have."""
+        if self.precision != "fp32" or any(weight.dtype != torch.float32 for weight in self.parameters()):
+            raise OutputError("only float32 has all digits of the weights: load the model in fp32 to save it")
 
     def describe(self) -> dict[str, object]:
         """What this scorer is, in a few words and numbers."""
@@ -107,8 +111,12 @@ class NeuralScorer(nn.Module, Scorer):
         """A short name for these weights, settings and tokenizer; the same in fp32 and bf16."""
         if self._fingerprint is not None:
             return self._fingerprint
-        facts = {"kind": self.kind, "tokenizer": self.tokenizer.identity, **self._facts()}
-        return fingerprint(self, facts)
+        return fingerprint(self, self.facts)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """All that decides a score beside the weights."""
+        return {"kind": self.kind, "tokenizer": self.tokenizer.identity, **self._facts()}
 
     def set_precision(self, precision: Precision) -> None:
         """Compute in ``precision`` from now on; bf16 forgets digits, and cannot be taken back."""

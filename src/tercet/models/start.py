@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
 from tercet.config import BiConfig, CrossConfig, PolyConfig, PoolingConfig, PoolingKind
-from tercet.errors import InputError, ModelError
+from tercet.errors import InputError
 from tercet.inputs import check_choice, check_seed, with_tuples
 from tercet.models.bi import BiEncoder
 from tercet.models.cross import CrossEncoder
@@ -82,25 +82,18 @@ def resolved(start: Start) -> dict[str, Any]:
     return table if start.kind == "model" else {**table, "settings": asdict(start.config())}
 
 
-def written_start(start: Start, fingerprint: str) -> dict[str, Any]:
-    """For the manifest of a folder that holds only what was learnt: where that began."""
+def written_start(start: Start) -> dict[str, Any]:
+    """For a folder that holds only what was learnt: where that began."""
     source = start.source
     if source not in PACKAGED and Path(source).is_dir():
         source = str(Path(source).resolve())  # found from any folder
-    return {"start": resolved(start) | {"source": source}, "start_fingerprint": fingerprint}
+    return resolved(start) | {"source": source}
 
 
-def begun(folder: Path, manifest: dict[str, Any], *, device: str | None = None) -> AnyScorer:
-    """The scorer that what lies in ``folder`` was learnt on."""
+def read_start(folder: Path, manifest: dict[str, Any]) -> Start:
+    """What ``written_start`` has put under ``start`` in a folder's manifest."""
     with reading_settings(folder):
-        scorer = make_scorer(Start(**with_tuples(manifest["start"])), device=device)
-        wanted = manifest["start_fingerprint"]
-    if scorer.fingerprint != wanted:
-        raise ModelError(
-            f"what lies in {folder} was learnt on model {wanted}, and {manifest['start']['source']} is now "
-            f"{scorer.fingerprint}: use that model, or train again"
-        )
-    return scorer
+        return Start(**with_tuples(manifest["start"]))
 
 
 def outside_transformers(names: Iterable[str]) -> set[str]:
