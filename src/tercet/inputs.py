@@ -1,7 +1,7 @@
 """Checks of what users hand in; every error names the position of what is wrong."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from math import isfinite, nan
+from math import inf, nan
 from numbers import Real
 from operator import index
 from types import UnionType
@@ -141,7 +141,7 @@ def _fits(value: Any, hint: Any) -> bool:
     if origin is dict:
         return isinstance(value, dict) and all(_fits(each, inner[1]) for each in value.values())
     if hint is float:
-        return isinstance(value, (int, float)) and not isinstance(value, bool) and isfinite(value)
+        return isinstance(value, (int, float)) and not isinstance(value, bool) and -inf < value < inf
     if hint is int:
         return isinstance(value, int) and not isinstance(value, bool)
     return hint is Any or isinstance(value, hint)

@@ -404,6 +404,26 @@ def test_what_labellers_come_after_is_trained_once(world: Recipe, tiny_folder: A
     assert made.labellers
 
 
+def test_another_teacher_under_the_same_name_makes_labellers_anew(
+    world: Recipe, tiny_folder: Any, tmp_path: Path
+) -> None:
+    recipe = few_labels(world, tiny_folder)
+    folder, teacher = recipe.parent, tmp_path / "teacher"
+    shutil.copytree(tiny_folder("bert"), teacher)
+    labeller = (folder / "cross.toml").read_text()
+    answers = [{"context": row["context"], "answer": row["candidate"]} for row in some_pairs(40, seed=9)]
+    (folder / "first.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in answers))
+    first = labeller.replace('files = "unused.jsonl"', 'files = "first.jsonl"\nreader = "answers"')
+    (folder / "first.toml").write_text(f'teacher = "{teacher}"\n{first.replace("highest = 5", "")}')
+    _, rest = labeller.split("[data.train]")
+    (folder / "cross.toml").write_text(f'after = "first.toml"\n[data.train]{rest}')
+    run(recipe, 'sampling.samplers=["bm25"]')
+    shutil.rmtree(teacher)
+    make_folder(teacher, seed=5)
+    _, steps = run(recipe, 'sampling.samplers=["bm25"]')
+    assert [step for step in steps if "labeller" in step] == ["before-labeller", "labeller-0"]
+
+
 def test_a_broken_row_names_its_place(world: Recipe, tiny_folder: Any) -> None:
     recipe = few_labels(world, tiny_folder)
     made, _ = run(recipe, 'sampling.samplers=["bm25"]')

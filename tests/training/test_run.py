@@ -18,6 +18,7 @@ import torch
 from tests.conftest import SENTENCES
 
 import tercet
+from tercet.config import PolyConfig
 from tercet.errors import DataError, InputError, OutputError
 from tercet.records import Lesson
 from tercet.training.lesson_sets import LessonSets, both_ways, read_sets
@@ -267,6 +268,23 @@ def test_words_count_beside_a_teachers_score(tiny_folder: FolderOf) -> None:
     )
     alone, mixed = np.array(ask().train[0].targets), np.array(ask(words=0.5).dev[0].targets)
     assert mixed == pytest.approx((alone + 0.5 * shares) / 1.5)
+    undirected = np.array(ask(words=0.5, both_ways=True).train[0].targets)
+    assert undirected[:2] == pytest.approx(mixed[:2], abs=0.2)
+    assert undirected[1] != mixed[1]  # "a cat" has a word that "the cat" lacks
+
+
+def test_words_do_not_count_beside_scores_of_another_range(tiny_folder: FolderOf, tmp_path: Path) -> None:
+    poly = tercet.PolyEncoder.from_backbone(tiny_folder("bert"), config=PolyConfig(codes=4), device="cpu")
+    poly.save(tmp_path / "poly")
+    lessons = [Lesson("the cat", ("the dog", "a cat"))]
+    sets, objective = LessonSets(lessons, dev=lessons, test=[]), ObjectiveConfig(kind="distribution")
+    with pytest.raises(InputError, match="teacher_words counts beside scores from -1 to 1"):
+        taught(sets, str(tmp_path / "poly"), objective, words=0.3, device="cpu")
+
+
+def test_a_run_of_before_there_were_teacher_words_goes_on(tiny_folder: FolderOf, tmp_path: Path) -> None:
+    recipe = make_recipe(tables(tiny_folder("bert")), name="test")
+    assert "teacher_words" not in recipe.resolved()
 
 
 @pytest.mark.parametrize(

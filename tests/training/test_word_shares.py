@@ -1,6 +1,7 @@
 """Which of a text's words another has."""
 
 import math
+from unicodedata import normalize
 
 import pytest
 
@@ -39,6 +40,17 @@ def test_case_and_signs_do_not_count_and_turns_are_one_text() -> None:
 def test_korean_words_are_found_under_other_endings() -> None:
     shares = WordShares(["학교에 갑니다", "집에 있다"])
     assert 0 < shares.of_pairs(["학교에"], ["학교는"])[0] < 1
+
+
+def test_a_letter_looks_the_same_however_it_is_written() -> None:
+    shares = WordShares(["학교", "café"])
+    apart = [normalize("NFD", text) for text in ("학교", "café")]
+    assert shares.of_pairs(apart, ["학교", "café"]).tolist() == [1, 1]
+
+
+def test_pairs_without_a_direction_have_the_mean_of_both_ways() -> None:
+    shares = WordShares(["a b c d"])
+    assert shares.of_either(["a", "a b c d"], ["a b c d", "a"]).tolist() == pytest.approx([0.625, 0.625])
 
 
 def test_a_text_without_words_shares_nothing() -> None:

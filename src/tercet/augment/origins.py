@@ -10,11 +10,12 @@ from tercet.training.recipe import Recipe
 
 
 def origin_of(recipe: Recipe, root: Path | None) -> dict[str, Any]:
-    """A recipe's settings, its data, the model it begins with, and all that of the recipes it comes after."""
+    """A recipe's settings, data, teacher and first model, and all that of the recipes it comes after."""
     files = [file for part in (recipe.train, recipe.dev) if part for file in part.files]
     found: dict[str, Any] = {
         "recipe": recipe.resolved(),
         "files": [_hash_of_data(file, root) for file in files],
+        "teacher": None if recipe.teacher is None else hash_of(find_folder(recipe.teacher)),
     }
     if recipe.after is None:
         return found | {"model": hash_of(find_folder(recipe.model.source))}

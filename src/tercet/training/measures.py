@@ -20,26 +20,24 @@ def measure(scorer: AnyScorer, lessons: Sequence[Lesson], objective: ObjectiveCo
     Answers without other candidates are ranked among all answers, by scorers that can: for a cross-encoder
     those are too many pairs.
     """
+    return measure_cases(scorer, lessons, objective)[0]
+
+
+def measure_cases(
+    scorer: AnyScorer, lessons: Sequence[Lesson], objective: ObjectiveConfig
+) -> "tuple[dict[str, float], Counts | None]":
+    """The same, and where candidates are ranked, the place of each right one, 1 the best."""
     if objective.kind in SCORES:
-        return _of_scores(scorer, lessons)
+        return _of_scores(scorer, lessons), None
     if objective.kind in CLASSES:
-        return _of_classes(scorer, lessons) if isinstance(scorer, CrossEncoder) else {}
-    found = case_places(scorer, lessons, objective)
-    return {} if found is None else of_places(found)
-
-
-def case_places(scorer: AnyScorer, lessons: Sequence[Lesson], objective: ObjectiveConfig) -> "Counts | None":
-    """``[N]``: the place of the right candidate of each lesson, 1 the best, where candidates are ranked."""
-    if objective.kind in SCORES or objective.kind in CLASSES:
-        return None
+        return _of_classes(scorer, lessons) if isinstance(scorer, CrossEncoder) else {}, None
     if all(len(lesson.candidates) > 1 for lesson in lessons):
-        return places(given_scores(scorer, lessons), np.zeros(len(lessons), dtype=np.int64))
-    return None if isinstance(scorer, CrossEncoder) else _among_all(scorer, lessons)
-
-
-def of_places(found: Counts) -> dict[str, float]:
-    """R@1 and MRR."""
-    return {"recall_at_1": recall_at(found, 1), "mrr": mean_reciprocal_rank(found)}
+        found = places(given_scores(scorer, lessons), np.zeros(len(lessons), dtype=np.int64))
+    elif isinstance(scorer, CrossEncoder):
+        return {}, None
+    else:
+        found = _among_all(scorer, lessons)
+    return {"recall_at_1": recall_at(found, 1), "mrr": mean_reciprocal_rank(found)}, found
 
 
 def _of_scores(scorer: AnyScorer, lessons: Sequence[Lesson]) -> dict[str, float]:

@@ -50,7 +50,8 @@ class Recipe:
     """A model whose scores of context and candidates are the targets, instead of those in the data."""
     teacher_words: float = 0.0
     """How much the share of the context's words that a candidate has, by their rarity, counts beside the
-    teacher's score: a bi-encoder overlooks names and numbers that a word for word comparison sees."""
+    teacher's score, which must lie between -1 and 1: a bi-encoder overlooks names and numbers that a word for
+    word comparison sees. Of pairs that are learnt both ways, it is the mean of both ways."""
     after: "Recipe | None" = None
     """What is trained before; this one begins with its model, or if it names a kind, with its encoder."""
 
@@ -58,15 +59,16 @@ class Recipe:
         if self.adapter is not None and self.training.last_layer_std is not None:
             raise InputError("last_layer_std changes weights that adapters leave as they are: choose one")
         check_types(Recipe, {"teacher_words": self.teacher_words}, "the recipe")
-        if not 0 <= self.teacher_words < float("inf"):
+        if self.teacher_words < 0:
             raise InputError(f"teacher_words must be at least 0, got {self.teacher_words}")
         if self.teacher_words and self.teacher is None:
             raise InputError("teacher_words counts beside a teacher's scores: name a teacher")
 
     def resolved(self) -> dict[str, Any]:
         """Every setting, as JSON can hold it."""
-        table: dict[str, Any] = {name: getattr(self, name) for name in ("about", "teacher", "teacher_words")}
-        table["model"] = resolved(self.model)
+        table: dict[str, Any] = {"about": self.about, "teacher": self.teacher, "model": resolved(self.model)}
+        if self.teacher_words:
+            table["teacher_words"] = self.teacher_words  # which older runs do not know
         for name in ("train", "dev", "test", "objective", "batches", "training", "adapter"):
             part = getattr(self, name)
             table[name] = None if part is None else asdict(part)

@@ -23,7 +23,7 @@ from tercet.training.cuts import cut_shares
 from tercet.training.examples import tokenise
 from tercet.training.gather import is_first_process, local_device
 from tercet.training.lesson_sets import LessonSets, read_sets
-from tercet.training.measures import case_places, measure, of_places
+from tercet.training.measures import measure, measure_cases
 from tercet.training.objectives import CrossObjective, DualObjective, make_objective
 from tercet.training.recipe import Recipe
 from tercet.training.run_folder import RunFolder, Teller
@@ -72,6 +72,7 @@ def run_recipe(
             recipe.teacher,
             recipe.objective,
             words=recipe.teacher_words,
+            both_ways=recipe.train.both_ways,
             negatives=recipe.batches.negatives,
             seed=recipe.training.seed,
             device=device,
@@ -140,12 +141,9 @@ def _train(
     result["dev"] = {"lessons": len(lessons.dev), **measure(scorer, lessons.dev, recipe.objective)}
     if not lessons.test:
         return result
-    found = case_places(scorer, lessons.test, recipe.objective)
-    if found is None:
-        measured = measure(scorer, lessons.test, recipe.objective)
-    else:
-        measured = of_places(found)
-        result["places"] = found.tolist()  # by which runs are compared case by case
+    measured, places = measure_cases(scorer, lessons.test, recipe.objective)
+    if places is not None:
+        result["places"] = places.tolist()  # by which runs are compared case by case
     return result | {"test": {"lessons": len(lessons.test), **measured}}
 
 

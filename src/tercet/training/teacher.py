@@ -20,6 +20,9 @@ from tercet.training.word_shares import WordShares
 Ask: TypeAlias = Callable[[Sequence[Context], Sequence[str]], Floats]
 """The scores of contexts, each with the candidate at its place."""
 
+FURTHEST = 1.001
+"""How far from 0 a cosine may be, rounded."""
+
 
 def taught(
     sets: LessonSets,
@@ -27,6 +30,7 @@ def taught(
     objective: ObjectiveConfig,
     *,
     words: float = 0.0,
+    both_ways: bool = False,
     negatives: int = 0,
     seed: int = 0,
     device: str | None = None,
@@ -36,6 +40,7 @@ def taught(
     Args:
         words: how much the share of the context's words that a candidate has counts beside the teacher's
             score; the target is the weighted mean of both.
+        both_ways: that share is the mean of both ways, since neither text is the context of the other.
         negatives: answers of other lessons, drawn once, that the teacher scores for each lesson too.
     """
     ask: Ask = load(teacher, device=device).score_pairs
@@ -46,14 +51,20 @@ def taught(
         limits = (objective.lowest, objective.highest)
     if words:
         shares = WordShares(chain.from_iterable((as_text(each.context), *each.candidates) for each in train))
-        ask = partial(_with_words, ask, shares, words)
+        ask = partial(_with_words, ask, shares.of_either if both_ways else shares.of_pairs, words)
     return replace(sets, train=with_scores(ask, train, limits), dev=with_scores(ask, dev, limits))
 
 
 def _with_words(
-    ask: Ask, shares: WordShares, words: float, contexts: Sequence[Context], candidates: Sequence[str]
+    ask: Ask, share: Ask, words: float, contexts: Sequence[Context], candidates: Sequence[str]
 ) -> Floats:
-    scores, common = ask(contexts, candidates), shares.of_pairs(contexts, candidates)
+    scores, common = ask(contexts, candidates), share(contexts, candidates)
+    furthest = np.abs(scores).max(initial=0)
+    if furthest > FURTHEST:
+        raise InputError(
+            f"teacher_words counts beside scores from -1 to 1, and the teacher's reach {furthest:.3g}: take "
+            "a teacher by cosine or with a sigmoid, or leave teacher_words out"
+        )
     return np.average([scores, common], axis=0, weights=[1, words]).astype(np.float32)
 
 

@@ -4,6 +4,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from unicodedata import normalize
 
 import numpy as np
 
@@ -14,7 +15,8 @@ WORD = re.compile(r"\w+")
 
 
 class WordShares:
-    """Shares by the rarity of words, as in BM25; Korean, Japanese and Chinese count by pairs of letters."""
+    """Shares by the rarity of words, as in BM25; Korean, Japanese and Chinese count by pairs of letters, a
+    letter alone by itself."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         counts: Counter[str] = Counter()
@@ -28,6 +30,12 @@ class WordShares:
         """``[N]``, from 0 to 1: of each context's words those that the candidate has too."""
         pairs = zip(contexts, candidates, strict=True)
         return np.array([self._share(as_text(left), right) for left, right in pairs], dtype=np.float32)
+
+    def of_either(self, contexts: Sequence[Context], candidates: Sequence[str]) -> Floats:
+        """``[N]``: the mean of both ways."""
+        texts = [as_text(context) for context in contexts]
+        both: Floats = np.mean([self.of_pairs(texts, candidates), self.of_pairs(candidates, texts)], axis=0)
+        return both
 
     def _share(self, context: str, candidate: str) -> float:
         words = _words(context)
@@ -43,4 +51,4 @@ class WordShares:
 
 
 def _words(text: str) -> frozenset[str]:
-    return frozenset(WORD.findall(in_pairs(text.lower())))
+    return frozenset(WORD.findall(in_pairs(normalize("NFKC", text).lower())))
