@@ -8,8 +8,8 @@ Settings that all runs of a machine share go behind --set, such as training.bf16
 """
 
 import argparse
-import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tercet.evaluate.significance import MeanOf, Sample, difference, figure
 from tercet.files import read_json, read_json_if_there, write_json
@@ -27,7 +28,6 @@ RUNS = Path("runs/study")
 KEPT = Path(__file__).with_name("study.json")
 
 SETS = ("ubuntu", "convai2", "self-dialogue", "dailydialog")
-SEEDS = (0, 1, 2)
 
 
 class Row(NamedTuple):
@@ -36,20 +36,21 @@ class Row(NamedTuple):
     name: str
     recipe: str
     changes: tuple[str, ...] = ()
-    seeds: tuple[int, ...] = SEEDS
     against: str = ""
     """The row that it is tested against."""
+    seeds: tuple[int, ...] = (0, 1, 2)
 
-    def command(self, seed: int, shared: tuple[str, ...] = ()) -> list[str]:
+    def run(self, seed: int) -> Path:
+        """Its folder; rows of equal settings share it."""
+        changed = (re.sub(r"\W+", "-", change.partition(".")[2]).strip("-") for change in self.changes)
+        return RUNS / "-".join([self.recipe, *changed, str(seed)])
+
+    def command(self, seed: int, shared: tuple[str, ...]) -> list[str]:
         """The training of one seed."""
-        words = ["tercet", "train", f"recipes/study/{self.recipe}.toml", "--seed", str(seed)]
+        words = ["tercet", "train", f"recipes/study/{self.recipe}.toml", "-o", str(self.run(seed))]
         for change in (*self.changes, *shared):
             words += ["--set", change]
-        return [*words, "-o", str(self.folder(seed))]
-
-    def folder(self, seed: int) -> Path:
-        """Where that run lies."""
-        return RUNS / f"{self.name.replace(' ', '-').replace('/', '-')}-{seed}"
+        return [*words, "--seed", str(seed), "--resume"]
 
 
 def main_rows() -> list[Row]:
@@ -68,89 +69,119 @@ def main_rows() -> list[Row]:
 
 def code_rows() -> list[Row]:
     """How many codes, and of which kind (the paper's table 5)."""
+    kinds = {kind: (f'model.code_kind="{kind}"',) for kind in ("first", "last", "last_and_first")}
+    counts = {
+        1: ("model.codes=1",),
+        4: ("model.codes=4",),
+        16: ("model.codes=16",),
+        64: (),
+        360: ("model.codes=360", "model.max_tokens=360"),
+    }
     return [
-        Row(f"codes {kind} {count}", "poly-ubuntu", (f'model.code_kind="{kind}"', f"model.codes={count}"))
-        for kind in ("learnt", "first", "last", "last_and_first")
-        for count in (1, 4, 16, 64, 360)
+        Row(f"codes {kind} {count}", "poly-ubuntu", (*kinds.get(kind, ()), *changes))
+        for kind in ("learnt", *kinds)
+        for count, changes in counts.items()
         if (kind, count) != ("last_and_first", 1)
     ]
 
 
 def other_rows() -> list[Row]:
-    """Reductions, negatives, layers and scales."""
+    """Reductions, negatives, layers and scales; what the recipe has already is no change."""
     rows = [
-        Row(f"reduction {kind} {tokens}".strip(), "poly-ubuntu", changes)
-        for kind, tokens, changes in (
-            ("first", "", ('model.reduction="first"',)),
-            ("mean_first", "16", ('model.reduction="mean_first"', "model.first_tokens=16")),
-            ("mean_first", "64", ('model.reduction="mean_first"', "model.first_tokens=64")),
-            ("mean", "", ()),
-        )
+        Row("reduction first", "poly-ubuntu", ('model.reduction="first"',)),
+        Row("reduction mean_first 16", "poly-ubuntu", ('model.reduction="mean_first"',)),
+        Row(
+            "reduction mean_first 64",
+            "poly-ubuntu",
+            ('model.reduction="mean_first"', "model.first_tokens=64"),
+        ),
+        Row("reduction mean", "poly-ubuntu"),
     ]
     rows += [
-        Row(f"negatives {size - 1}", "bi-ubuntu", (f"batches.examples={size}",))
+        Row(f"negatives {size - 1}", "bi-ubuntu", _unless(64, size, "batches.examples"))
         for size in (32, 64, 128, 256, 512)
     ]
-    rows += [
-        Row(f"layers {name} {kind}", f"{kind}-ubuntu", changes)
-        for kind in ("bi", "cross")
-        for name, changes in (
-            ("top", ("training.freeze_embeddings=true", "training.freeze_layers=5")),
-            ("top four", ("training.freeze_embeddings=true", "training.freeze_layers=2")),
-            ("all but embeddings", ("training.freeze_embeddings=true",)),
-            ("all", ()),
-        )
-    ]
+    for kind in ("bi", "cross"):
+        fast = "training.freeze_embeddings=true"
+        rows += [
+            Row(f"layers top {kind}", f"{kind}-ubuntu", (fast, "training.freeze_layers=5")),
+            Row(f"layers top four {kind}", f"{kind}-ubuntu", (fast, "training.freeze_layers=2")),
+            Row(f"layers all but embeddings {kind}", f"{kind}-ubuntu", (fast,)),
+            Row(f"layers all {kind}", f"{kind}-ubuntu"),
+        ]
+    scales = (
+        ("codes", "model.code_scale", 10, (1, 3, 10, 30)),
+        ("candidate", "model.candidate_scale", 10, (1, 4, 10, 30)),
+        ("score", "objective.score_scale", 20, (5, 10, 20, 40)),
+    )
     return rows + [
-        Row(f"scale {name} {value}", "poly-ubuntu", (f"{setting}={value}",))
-        for name, setting, values in (
-            ("codes", "model.code_scale", (1, 3, 10, 30)),
-            ("candidate", "model.candidate_scale", (1, 4, 10, 30)),
-            ("score", "objective.score_scale", (5, 10, 20, 40)),
-        )
+        Row(f"scale {name} {value}", "poly-ubuntu", _unless(usual, value, setting))
+        for name, setting, usual, values in scales
         for value in values
     ]
+
+
+def _unless(usual: int, value: int, setting: str) -> tuple[str, ...]:
+    return () if value == usual else (f"{setting}={value}",)
 
 
 PARTS = {"main": main_rows, "codes": code_rows, "others": other_rows}
 
 
-def run(row: Row, seed: int, shared: tuple[str, ...], data: str) -> str:
-    """Train one seed, or go on with it; says how that ended."""
-    folder = row.folder(seed)
-    if (folder / "result.json").is_file() and (folder / "model").is_dir():
-        return f"{folder}: there"
-    words = [sys.executable, "-m", *row.command(seed, shared)]
-    if folder.is_dir():
-        words.append("--resume")
-    (ROOT / RUNS).mkdir(parents=True, exist_ok=True)
-    log = ROOT / RUNS / f"{folder.name}.log"
-    there = {**os.environ, "TERCET_DATA": data}
+def train(words: list[str], log: Path, data: str) -> bool:
+    """One training, or the rest of it; whether it ended well."""
+    environment = {**os.environ, "TERCET_DATA": data}
     with log.open("a", encoding="utf-8") as opened:
-        ended = subprocess.run(words, cwd=ROOT, env=there, stdout=opened, stderr=opened, check=False)
-    return f"{folder}: {'done' if ended.returncode == 0 else f'failed, see {log}'}"
+        ended = subprocess.run(
+            [sys.executable, "-m", *words],
+            cwd=ROOT,
+            env=environment,
+            stdout=opened,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
+    return ended.returncode == 0
 
 
-def collected(rows: list[Row], shared: tuple[str, ...]) -> dict[str, Any]:
-    """Figures of every row whose seeds are done: R@1, R@5 and MRR with intervals, and tests case by case.
+def train_all(rows: list[Row], shared: tuple[str, ...], *, jobs: int, data: str) -> bool:
+    """Everything that has no result yet, first seeds first; whether all of it ended well."""
+    todo = {
+        row.run(seed): row.command(seed, shared) for seed in range(10) for row in rows if seed in row.seeds
+    }
+    (ROOT / RUNS).mkdir(parents=True, exist_ok=True)
+    with ThreadPoolExecutor(jobs) as pool:
+        begun = {
+            run: pool.submit(train, words, ROOT / RUNS / f"{run.name}.log", data)
+            for run, words in todo.items()
+        }
+        for run, training in begun.items():
+            print(f"{run}: {'done' if training.result() else f'failed, see {run}.log'}", flush=True)
+    return all(training.result() for training in begun.values())
+
+
+def collected(rows: list[Row]) -> dict[str, Any]:
+    """Figures of every row whose seeds are all done: R@1, R@5 and MRR with intervals, and tests case by case.
 
     A case's value is its mean over the seeds, so that an interval says how much other cases would matter;
     the deviation over seeds stands beside it.
     """
-    places: dict[str, np.ndarray] = {}
+    places: dict[str, NDArray[np.int64]] = {}
     found: dict[str, Any] = {}
     for row in rows:
-        results = [read_json_if_there(ROOT / row.folder(seed) / "result.json") for seed in row.seeds]
-        if not all("places" in result for result in results):
+        runs = [ROOT / row.run(seed) for seed in row.seeds]
+        undone = [run.name for run in runs if not (run / "model").is_dir()]
+        if undone:
+            print(f"{row.name}: not yet, {', '.join(undone)} not done")
             continue
+        results = [read_json(run / "result.json") for run in runs]
         places[row.name] = np.array([result["places"] for result in results])
         at_1 = (places[row.name] == 1).mean(axis=1)
         found[row.name] = {
-            "command": shlex.join(row.command(0, shared)).replace("--seed 0", "--seed S"),
+            "command": _command(runs[0]),
+            "machine": _machine(runs[0]),
             "seeds": [float(value) for value in at_1],
             "deviation": float(at_1.std(ddof=1)) if len(at_1) > 1 else 0.0,
-            "seconds": [result["train"].get("train_runtime") for result in results],
-            "machine": _machine(ROOT / row.folder(row.seeds[0])),
+            "seconds": [result["train"]["train_runtime"] for result in results],
             **{name: figure(sample)._asdict() for name, sample in _samples(places[row.name]).items()},
         }
         if row.against in places:
@@ -159,12 +190,7 @@ def collected(rows: list[Row], shared: tuple[str, ...]) -> dict[str, Any]:
     return found
 
 
-def _machine(run: Path) -> str:
-    known = read_json(run / "environment.json")
-    return ", ".join(known["gpus"]) or f"{known['processors']} processors"
-
-
-def _samples(places: np.ndarray) -> dict[str, Sample]:
+def _samples(places: NDArray[np.int64]) -> dict[str, Sample]:
     columns = {
         "R@1": (places == 1).mean(axis=0),
         "R@5": (places <= 5).mean(axis=0),
@@ -173,34 +199,45 @@ def _samples(places: np.ndarray) -> dict[str, Sample]:
     return {name: Sample(MeanOf(name), {name: values}) for name, values in columns.items()}
 
 
+def _command(run: Path) -> str:
+    """How a run was really started, for any seed."""
+    _, *words = read_json(run / "environment.json")["command"]
+    kept = [word for word in words if word != "--resume"]
+    text = shlex.join(["tercet", *kept])
+    return re.sub(r"--seed \d+", "--seed S", re.sub(r" -o \S+", "", text))
+
+
+def _machine(run: Path) -> str:
+    known = read_json(run / "environment.json")
+    return ", ".join(known["gpus"]) or f"{known['processors']} processors"
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    shape = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=shape)
     parser.add_argument("part", choices=PARTS)
-    parser.add_argument("--only", default="", help="rows whose name holds this")
+    parser.add_argument("--only", default="", help="train rows whose name holds this")
     parser.add_argument("--jobs", type=int, default=1, help="trainings side by side")
-    parser.add_argument("--data", default=os.environ.get("TERCET_DATA", ""))
+    parser.add_argument("--data", default=os.environ.get("TERCET_DATA", "."))
     parser.add_argument("--set", action="append", default=[], help="a setting of all runs")
     parser.add_argument("--list", action="store_true", help="print the commands and stop")
     parser.add_argument("--collect", action="store_true", help="write study.json and stop")
     given = parser.parse_args()
-    rows = [row for row in PARTS[given.part]() if given.only in row.name]
-    shared = tuple(given.set)
+    rows = PARTS[given.part]()
+    wanted = [row for row in rows if given.only in row.name]
+    well = True
     if given.list:
-        for row in rows:
-            for seed in row.seeds:
-                print(shlex.join(row.command(seed, shared)))
+        for row in wanted:
+            print(*(shlex.join(row.command(seed, tuple(given.set))) for seed in row.seeds), sep="\n")
         return
     if not given.collect:
-        todo = sorted((seed, place) for place, row in enumerate(rows) for seed in row.seeds)
-        with ThreadPoolExecutor(given.jobs) as pool:
-            begun = [pool.submit(run, rows[place], seed, shared, given.data) for seed, place in todo]
-            for each in begun:
-                print(each.result(), flush=True)
-    kept = read_json_if_there(KEPT)
-    write_json(KEPT, kept | {given.part: kept.get(given.part, {}) | collected(rows, shared)})
-    print(json.dumps({name: row["R@1"]["value"] for name, row in collected(rows, shared).items()}, indent=1))
+        data = str(Path(given.data).resolve())
+        well = train_all(wanted, tuple(given.set), jobs=given.jobs, data=data)
+    found = collected(rows)
+    write_json(KEPT, read_json_if_there(KEPT) | {given.part: found})
+    for name, row in found.items():
+        print(f"{name}: R@1 {100 * row['R@1']['value']:.1f}")
+    sys.exit(0 if well else 1)
 
 
 if __name__ == "__main__":

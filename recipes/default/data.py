@@ -7,6 +7,8 @@ Written to FOLDER/default (or --out) are
 
 alike.jsonl.gz      pairs of texts from alike to unlike, short and long, for a bi-encoder to score
 replies.jsonl.gz    contexts with their answers; arguments and premises also with texts that do not follow
+
+and 2,000 more of each to look at, alike_dev and replies_dev, the latter with 15 answers of others.
 """
 
 import argparse
@@ -26,6 +28,7 @@ FEWEST_WORDS = 3
 NEIGHBOURS = 10
 MOST_TURNS = 10
 HELD_OUT = 2000
+OTHERS = 15
 
 
 class Sets:
@@ -45,10 +48,11 @@ class Sets:
             yield from map(json.loads, file)
 
     def some(self, items: Iterable[Any], count: int | None = None) -> list[Any]:
-        """At most so many of them, and of these the share that is wanted."""
+        """At most so many of them, and of these the share that is wanted, in their order."""
         every = list(items)
         most = len(every) if count is None else min(count, len(every))
-        return self.chance.sample(every, math.ceil(most * self.share))
+        places = sorted(self.chance.sample(range(len(every)), math.ceil(most * self.share)))
+        return [every[place] for place in places]
 
 
 def alike(sets: Sets) -> Iterator[dict[str, Any]]:
@@ -134,11 +138,30 @@ def _either_way(sets: Sets, left: str, right: str) -> dict[str, Any]:
     return {"context": first, "answer": second}
 
 
-def write(rows: list[dict[str, Any]], folder: Path, name: str) -> None:
-    """The rows in a random order, some of them held out."""
+def held_out(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The rows in a random order, some of them apart."""
     random.Random(1).shuffle(rows)
-    held = min(HELD_OUT, len(rows) // 10)
-    for file, part in ((f"{name}_dev", rows[:held]), (name, rows[held:])):
+    count = min(HELD_OUT, len(rows) // 10)
+    return rows[:count], rows[count:]
+
+
+def choices(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Rows with the answers of others, the right one anywhere."""
+    chance = random.Random(2)
+    for row in rows:
+        others = [other["answer"] for other in chance.sample(rows, min(OTHERS + 1, len(rows)))]
+        wrong = [answer for answer in others if answer != row["answer"]][:OTHERS]
+        label = chance.randint(0, len(wrong))
+        yield {
+            "context": row["context"],
+            "candidates": [*wrong[:label], row["answer"], *wrong[label:]],
+            "label": label,
+        }
+
+
+def write(files: dict[str, list[dict[str, Any]]], folder: Path) -> None:
+    """Rows by the names of their files."""
+    for file, part in files.items():
         with gzip.open(folder / f"{file}.jsonl.gz", "wt", encoding="utf-8", compresslevel=3) as opened:
             opened.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in part)
         print(f"{folder / file}.jsonl.gz: {len(part):,} rows")
@@ -154,8 +177,10 @@ def main() -> None:
     out = given.out or given.data / "default"
     out.mkdir(parents=True, exist_ok=True)
     sets = Sets(given.data, model=given.model, share=given.share)
-    for name, make in (("alike", alike), ("replies", replies)):
-        write(list(make(sets)), out, name)
+    looked_at, learnt = held_out(list(alike(sets)))
+    write({"alike_dev": looked_at, "alike": learnt}, out)
+    looked_at, learnt = held_out(list(replies(sets)))
+    write({"replies_dev": list(choices(looked_at)), "replies": learnt}, out)
 
 
 if __name__ == "__main__":
