@@ -27,6 +27,7 @@ ROOT = Path(__file__).parents[1]
 RUNS = Path("runs/study")
 KEPT = Path(__file__).with_name("study.json")
 
+SEEDS = (0, 1, 2)
 SETS = ("ubuntu", "convai2", "self-dialogue", "dailydialog")
 
 
@@ -38,7 +39,6 @@ class Row(NamedTuple):
     changes: tuple[str, ...] = ()
     against: str = ""
     """The row that it is tested against."""
-    seeds: tuple[int, ...] = (0, 1, 2)
 
     def run(self, seed: int) -> Path:
         """Its folder; rows of equal settings share it."""
@@ -145,9 +145,7 @@ def train(words: list[str], log: Path, data: str) -> bool:
 
 def train_all(rows: list[Row], shared: tuple[str, ...], *, jobs: int, data: str) -> bool:
     """Everything that has no result yet, first seeds first; whether all of it ended well."""
-    todo = {
-        row.run(seed): row.command(seed, shared) for seed in range(10) for row in rows if seed in row.seeds
-    }
+    todo = {row.run(seed): row.command(seed, shared) for seed in SEEDS for row in rows}
     (ROOT / RUNS).mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor(jobs) as pool:
         begun = {
@@ -168,7 +166,7 @@ def collected(rows: list[Row]) -> dict[str, Any]:
     places: dict[str, NDArray[np.int64]] = {}
     found: dict[str, Any] = {}
     for row in rows:
-        runs = [ROOT / row.run(seed) for seed in row.seeds]
+        runs = [ROOT / row.run(seed) for seed in SEEDS]
         undone = [run.name for run in runs if not (run / "model").is_dir()]
         if undone:
             print(f"{row.name}: not yet, {', '.join(undone)} not done")
@@ -228,7 +226,7 @@ def main() -> None:
     well = True
     if given.list:
         for row in wanted:
-            print(*(shlex.join(row.command(seed, tuple(given.set))) for seed in row.seeds), sep="\n")
+            print(*(shlex.join(row.command(seed, tuple(given.set))) for seed in SEEDS), sep="\n")
         return
     if not given.collect:
         data = str(Path(given.data).resolve())

@@ -1,4 +1,4 @@
-"""The training data of the models that come with tercet, from public sets whose licences allow that.
+"""The training data of models for general use, from public sets whose licences let such models be passed on.
 
 python recipes/default/data.py --data FOLDER
 
