@@ -6,9 +6,9 @@ FOLDER holds self_dialogue, ubuntu_irc, stsb, argkp and nli/cf_snli as docs/trai
 Written to FOLDER/default (or --out) are
 
 alike.jsonl.gz      pairs of texts from alike to unlike, short and long, for a bi-encoder to score
-replies.jsonl.gz    contexts with their answers; arguments and premises also with texts that do not follow
+replies.jsonl.gz    contexts with their answers and 15 texts that are none, of the same set
 
-and 2,000 more of each to look at, alike_dev and replies_dev, the latter with 15 answers of others.
+and 2,000 more of each to look at, alike_dev and replies_dev.
 """
 
 import argparse
@@ -29,6 +29,7 @@ NEIGHBOURS = 10
 MOST_TURNS = 10
 HELD_OUT = 2000
 OTHERS = 15
+FEW = 4
 
 
 class Sets:
@@ -75,20 +76,29 @@ def alike(sets: Sets) -> Iterator[dict[str, Any]]:
 
 def replies(sets: Sets) -> Iterator[dict[str, Any]]:
     """Answers to dialogues, paraphrases, and what follows from arguments and premises."""
-    for context, answer in _turns(sets, 120_000) + sets.some(sets.ubuntu):
-        yield {"context": context, "answer": answer, "negatives": []}
+    for talks in (_turns(sets, 120_000), sets.some(sets.ubuntu)):
+        yield from _among_others(sets, [(*talk, []) for talk in talks])
     same = [(row["text_a"], row["text_b"]) for row in sets.rows("stsb/train") if row["score"] >= 4]
-    for left, right in sets.some(same):
-        yield {"context": left, "answer": right, "negatives": []}
-        yield {"context": right, "answer": left, "negatives": []}
+    pairs = sets.some(same)
+    yield from _among_others(sets, [(*pair, []) for left, right in pairs for pair in ((left, right), (right, left))])
     for name, right_label in (("argkp/all", 1), ("nli/cf_snli_train", "entailment")):
         follows: dict[str, tuple[list[str], list[str]]] = {}
         for row in sets.some(sets.rows(name)):
             follows.setdefault(row["text_a"], ([], []))[row["label"] != right_label].append(row["text_b"])
-        for text, (right, wrong) in follows.items():
-            for answer in right:
-                few = sets.chance.sample(wrong, min(4, len(wrong)))
-                yield {"context": text, "answer": answer, "negatives": few}
+        given = [(text, answer, wrong) for text, (right, wrong) in follows.items() for answer in right]
+        yield from _among_others(sets, given)
+
+
+def _among_others(sets: Sets, rows: list[tuple[Any, str, list[str]]]) -> Iterator[dict[str, Any]]:
+    """Each context and its answer with a few of the given texts that are none, and answers of others."""
+    right: dict[str, set[str]] = {}
+    for context, answer, _ in rows:
+        right.setdefault(str(context), set()).add(answer)
+    for context, answer, wrong in rows:
+        few = sets.chance.sample(wrong, min(FEW, len(wrong)))
+        others = (row[1] for row in sets.chance.choices(rows, k=2 * OTHERS))
+        different = [text for text in dict.fromkeys((*few, *others)) if text not in right[str(context)]]
+        yield {"context": context, "answer": answer, "negatives": different[:OTHERS]}
 
 
 def _turns(sets: Sets, count: int) -> list[tuple[list[str], str]]:
@@ -146,11 +156,10 @@ def held_out(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[dic
 
 
 def choices(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Rows with the answers of others, the right one anywhere."""
+    """Rows with the answer anywhere among the texts that are none."""
     chance = random.Random(2)
     for row in rows:
-        others = [other["answer"] for other in chance.sample(rows, min(OTHERS + 1, len(rows)))]
-        wrong = [answer for answer in others if answer != row["answer"]][:OTHERS]
+        wrong = row["negatives"]
         label = chance.randint(0, len(wrong))
         yield {
             "context": row["context"],

@@ -131,6 +131,10 @@ class CrossConfig:
     """Names of the classes, if they have any."""
     score_class: int | None = None
     """Which of several classes is the score that candidates are ranked by."""
+    other_weight: float | None = None
+    """None: both texts in one row, as BERT reads pairs. A number: each text is written as if alone, and its
+    tokens heed the other's by that factor. Over an encoder of single texts and under a comparing head 0 is a
+    bi-encoder, and about 0.05 a cross-encoder that begins with all that one knows."""
     symmetric: bool = False
     """Read each pair both ways and take the mean, for pairs in which neither text is the context: (a, b) then
     scores as (b, a), in twice the time."""
@@ -153,6 +157,11 @@ class CrossConfig:
             raise InputError(f"score_class must be between 0 and {self.outputs - 1}, got {self.score_class}")
         if self.activation == "softmax" and self.outputs == 1:
             raise InputError("softmax over one output is always 1: choose sigmoid or identity")
+        if self.other_weight is not None:
+            if self.other_weight != 0:
+                _keep(self, "other_weight", check_scale("other_weight", self.other_weight))
+            if self.head != "compare":
+                raise InputError(f"other_weight is for a comparing head, not for {self.head}")
         if self.head == "compare" and self.outputs != 1:
             raise InputError(f"a comparing head gives 1 score, not {self.outputs} classes: choose another")
         if not 0 <= self.dropout < 1:

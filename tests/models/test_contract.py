@@ -42,11 +42,11 @@ def cross(**settings: Any) -> Build:
     return partial(tercet.CrossEncoder.from_backbone, config=tercet.CrossConfig(**settings))
 
 
-def tame_cross(head: str, share: float) -> Build:
+def tame_cross(head: str, share: float, **settings: Any) -> Build:
     """With a last layer of so small a share, for scores near 1, of which the tolerances are told."""
 
     def build(folder: Path, **options: Any) -> tercet.CrossEncoder:
-        scorer = cross(head=head)(folder, device="cpu")
+        scorer = cross(head=head, **settings)(folder, device="cpu")
         scorer.head.linear.weight.data *= share
         with TemporaryDirectory() as place:
             return tercet.CrossEncoder.load(scorer.save(Path(place) / "tame"), **options)
@@ -69,6 +69,7 @@ KINDS: dict[str, Build] = {
     "cross-native": tame_cross("native", 0.04),  # BERT's spread; the tiny models have 25 times that
     "cross-symmetric": cross(symmetric=True),
     "cross-compare": tame_cross("compare", 0.1),  # the cosine
+    "cross-aside": tame_cross("compare", 0.1, other_weight=0.1),
     "cross-classes": cross(outputs=3, activation="softmax", score_class=1),
     "cross-sigmoid": cross(activation="sigmoid", head="dense"),
 }

@@ -167,6 +167,10 @@ def cross(
     score_class: Annotated[
         int | None, typer.Option(help="Which class, from 0, candidates are ranked by.")
     ] = CrossConfig.score_class,
+    other_weight: Annotated[
+        float | None,
+        typer.Option(help="Read each text as if alone, and heed the other by this factor, such as 0.05."),
+    ] = CrossConfig.other_weight,
     symmetric: Annotated[bool, typer.Option("--symmetric", help="Read pairs both ways.")] = False,
     max_tokens: MaxTokensOption = None,
     seed: SeedOption = 0,
@@ -181,6 +185,7 @@ def cross(
         activation=cast("Activation", activation),
         labels=tuple(label or ()),
         score_class=score_class,
+        other_weight=other_weight,
         symmetric=symmetric,
     )
 

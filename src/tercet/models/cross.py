@@ -16,7 +16,7 @@ from tercet.config import CrossConfig, Precision, Side
 from tercet.errors import InputError
 from tercet.inputs import check_pairs, check_seed
 from tercet.models.cross_folder import CrossParts, read_backbone, read_cross, write_cross
-from tercet.models.encoder import Encoder
+from tercet.models.encoder import ASIDE, Encoder
 from tercet.models.head import activate
 from tercet.models.neural import NeuralScorer, distinct
 from tercet.models.pairs import PairIds, PairTokenizer
@@ -24,6 +24,7 @@ from tercet.models.sources import find_folder
 from tercet.records import Context, Counts, Floats, Scores
 from tercet.runtime.batches import batches_by_tokens, windows
 from tercet.runtime.memory import release_free_memory
+from tercet.runtime.packing import Aside
 from tercet.runtime.precision import pick_device
 
 
@@ -41,12 +42,21 @@ class CrossEncoder(NeuralScorer):
     kind = "cross"
 
     def __init__(self, parts: CrossParts, *, precision: Precision = "fp32") -> None:
+        if parts.config.other_weight is not None and parts.encoder.architecture not in ASIDE:
+            known = ", ".join(sorted(ASIDE))
+            raise InputError(
+                f"other_weight needs a backbone that is one of {known}, this is {parts.encoder.architecture}"
+            )
         super().__init__(parts.tokenizer, turn_separator=parts.config.turn_separator, precision=precision)
         self.config = parts.config
         self.encoder = parts.encoder
         self.head = parts.head
         self.head.set_dropout(parts.config.dropout)
-        self.pair_tokenizer = PairTokenizer(parts.tokenizer, floor=parts.config.context_floor)
+        self.pair_tokenizer = PairTokenizer(
+            parts.tokenizer,
+            floor=parts.config.context_floor,
+            aside=parts.config.other_weight is not None,
+        )
         self._uses_segments = self.pair_tokenizer.has_segments and parts.encoder.segments > 1
         self._finish()  # the head stays in float32
 
@@ -73,8 +83,11 @@ class CrossEncoder(NeuralScorer):
     def forward(self, pairs: Sequence[PairIds]) -> Tensor:
         """``[B, k]``: the outputs for each pair, before any activation, with gradients if wanted."""
         segments = [pair.segments for pair in pairs] if self._uses_segments else None
-        states = self.encoder([pair.ids for pair in pairs], segments)
-        outputs: Tensor = self.head(states, [pair.candidate_start for pair in pairs])
+        starts = [pair.candidate_start for pair in pairs]
+        weight = self.config.other_weight
+        aside = None if weight is None else Aside(starts, weight)
+        states = self.encoder([pair.ids for pair in pairs], segments, aside)
+        outputs: Tensor = self.head(states, starts)
         return outputs
 
     def classify(self, contexts: Iterable[Context], candidates: Iterable[str]) -> Floats:
@@ -166,6 +179,7 @@ class CrossEncoder(NeuralScorer):
             "outputs": ", ".join(self.config.labels) or self.config.outputs,
             "activation": self.config.activation,
             "segments": self._uses_segments,
+            "other weight": self.config.other_weight,
             "symmetric": self.config.symmetric,
         }
 

@@ -1,5 +1,6 @@
 """Token ids to one state per token, with any Hugging Face text encoder."""
 
+import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
@@ -17,8 +18,11 @@ from tercet.files import read_json
 from tercet.models.fingerprint import transformer_facts
 from tercet.runtime.packing import (
     IMPLEMENTATION,
+    Aside,
+    bias_of,
     filler_rows,
     has_varying_attention,
+    lengths_alone,
     moved,
     packing_of,
     positions_of,
@@ -26,6 +30,9 @@ from tercet.runtime.packing import (
 
 PACKABLE = frozenset({"bert", "camembert", "distilbert", "electra", "modernbert", "roberta", "xlm-roberta"})
 """Architectures whose packed states are tested to equal the padded ones; others are padded."""
+
+ASIDE = PACKABLE - {"modernbert"}
+"""Those that can read texts aside: a window that slides over a pair would join its texts' ends."""
 
 KERNELS = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 
@@ -89,24 +96,30 @@ class Encoder(nn.Module):
         return {"transformer": transformer_facts(self.transformer.config)}
 
     def forward(
-        self, ids: Sequence[Sequence[int]], segments: Sequence[Sequence[int]] | None = None
+        self,
+        ids: Sequence[Sequence[int]],
+        segments: Sequence[Sequence[int]] | None = None,
+        aside: Aside | None = None,
     ) -> TokenStates:
         """States of the tokens of each text; quickest if equal lengths lie side by side.
 
         Args:
             ids: the tokens of each text.
             segments: of each token, whether it belongs to the first (0) or the second (1) of a pair.
+            aside: of pairs that are to be read so, by one of ``ASIDE``.
         """
         lengths = torch.tensor([len(text) for text in ids])
         mask = torch.arange(int(lengths.max())) < lengths.unsqueeze(1)  # [B, T]
-        read = self._packed if self._can_pack() else self._padded
-        return read(ids, segments, mask)
+        read = self._packed if self._can_pack(aside) else self._padded
+        return read(ids, segments, aside, mask)
 
-    def _can_pack(self) -> bool:
+    def _can_pack(self, aside: Aside | None) -> bool:
         """On a CPU always; on a GPU the kernel computes in half precision, and cannot leave out states."""
         device, config = self.transformer.device, self.transformer.config
         if device.type == "cpu" or not self.packable:
             return self.packable
+        if aside is not None:
+            return False
         half = torch.is_autocast_enabled("cuda") or any(w.dtype == torch.bfloat16 for w in self.parameters())
         drops = self.training and any(part.p for part in self.modules() if isinstance(part, nn.Dropout))
         fits = self.width // config.num_attention_heads % 8 == 0 and not getattr(
@@ -115,34 +128,55 @@ class Encoder(nn.Module):
         return half and not drops and fits and has_varying_attention(device)
 
     def _packed(
-        self, ids: Sequence[Sequence[int]], segments: Sequence[Sequence[int]] | None, mask: Tensor
+        self,
+        ids: Sequence[Sequence[int]],
+        segments: Sequence[Sequence[int]] | None,
+        aside: Aside | None,
+        mask: Tensor,
     ) -> TokenStates:
         device = self.transformer.device
         filler = filler_rows(sum(map(len, ids))) if device.type == "cpu" else 0
         lengths = [*(len(text) for text in ids), *[1] * filler]  # texts of one token, dropped again below
+        alone = lengths
+        if aside is not None:
+            aside = aside._replace(starts=[*aside.starts, *[1] * filler])
+            alone = lengths_alone(lengths, aside)
+        packing = packing_of(lengths, device, aside)
         inputs = {
             "input_ids": _in_a_row([*ids, [self._padding] * filler]),
-            "position_ids": positions_of(lengths, first=self._first_position),
+            "position_ids": positions_of(alone, first=self._first_position),
         }
         if segments is not None:
             inputs["token_type_ids"] = _in_a_row([*segments, [0] * filler])
         here = {name: moved(tensor, device).unsqueeze(0) for name, tensor in inputs.items()}
-        rows: Tensor = self.transformer(**here, packing=packing_of(lengths, device)).last_hidden_state[0]
+        rows: Tensor = self.transformer(**here, packing=packing).last_hidden_state[0]
         places = moved(mask.flatten().nonzero().squeeze(1), device)  # of the tokens among B * T
         states = rows.new_zeros(mask.numel(), rows.shape[-1])
         states = states.index_copy(0, places, rows[: len(rows) - filler])
         return TokenStates(states.unflatten(0, mask.shape), moved(mask, device))
 
     def _padded(
-        self, ids: Sequence[Sequence[int]], segments: Sequence[Sequence[int]] | None, mask: Tensor
+        self,
+        ids: Sequence[Sequence[int]],
+        segments: Sequence[Sequence[int]] | None,
+        aside: Aside | None,
+        mask: Tensor,
     ) -> TokenStates:
         inputs = {"input_ids": _filled_up(ids, self._padding, mask), "attention_mask": mask.long()}
         if segments is not None:
             inputs["token_type_ids"] = _filled_up(segments, 0, mask)
+        if aside is not None:
+            starts = torch.tensor(aside.starts).unsqueeze(1)
+            places = torch.arange(mask.shape[1])
+            inputs["position_ids"] = places - starts * (places >= starts) + self._first_position
         here = {name: moved(tensor, self.transformer.device) for name, tensor in inputs.items()}
+        seen = here["attention_mask"].bool()
+        if aside is not None:
+            bias = bias_of(aside, mask.shape[1], seen.device).masked_fill(~seen[:, None, None], -math.inf)
+            here["attention_mask"] = bias.to(self.transformer.dtype)
         with _plain_attention(self.transformer.device):
             states: Tensor = self.transformer(**here).last_hidden_state
-        return TokenStates(states, here["attention_mask"].bool())
+        return TokenStates(states, seen)
 
 
 def read_encoder(folder: Path, *, strict: bool = False) -> Encoder:

@@ -23,11 +23,12 @@ class PairTokenizer:
 
     Of a pair that is too long, the context gives way, from its beginning, where a dialogue is oldest. Only
     when no more than ``floor`` tokens of the context are left does the candidate give way too, from its end.
+    Texts ``aside`` of each other are each written as if alone.
     """
 
-    def __init__(self, tokenizer: Tokenizer, *, floor: int) -> None:
+    def __init__(self, tokenizer: Tokenizer, *, floor: int, aside: bool = False) -> None:
         self._tokenizer = tokenizer
-        self._template = tokenizer.pair_template()
+        self._template = tokenizer.aside_template() if aside else tokenizer.pair_template()
         self.has_segments = self._template.has_segments
         special = sum(map(len, self._template.ids))
         self._room = tokenizer.max_tokens - special
@@ -55,7 +56,7 @@ class PairTokenizer:
                 *[template.owners[1]] * len(right),
                 *template.segments[2],
             ],
-            candidate_start=sum(map(len, (template.ids[0], left, template.ids[1]))),
+            candidate_start=len(template.ids[0]) + len(left) + template.second,
             context_cut=len(context) - len(left),
             candidate_cut=len(candidate) - len(right),
         )

@@ -50,13 +50,15 @@ class Piece:
 class PairTemplate(NamedTuple):
     """The special tokens before, between and behind the texts of a pair, and everyone's segment.
 
-    ``owners`` are the segments of the two texts; ``has_segments`` says whether the model expects any.
+    ``owners`` are the segments of the two texts; ``has_segments`` says whether the model expects any;
+    ``second`` is how many of the tokens between the texts belong to the first.
     """
 
     ids: tuple[list[int], ...]
     segments: tuple[list[int], ...]
     owners: tuple[int, int]
     has_segments: bool
+    second: int
 
 
 class Tokenizer:
@@ -114,6 +116,20 @@ class Tokenizer:
     def pair_template(self) -> "PairTemplate":
         """What the model's template puts around and between two texts."""
         return _pair_template(self._rust, has_segments=SEGMENTS in self.pretrained.model_input_names)
+
+    def aside_template(self) -> "PairTemplate":
+        """The same for two texts that are each written as if alone."""
+        return PairTemplate(
+            ids=(self._prefix, [*self._suffix, *self._prefix], self._suffix),
+            segments=(
+                [0] * len(self._prefix),
+                [0] * len(self._suffix + self._prefix),
+                [0] * len(self._suffix),
+            ),
+            owners=(0, 0),
+            has_segments=False,
+            second=len(self._suffix),
+        )
 
     def use_segments(self) -> None:
         """Have the texts of a pair told apart, here and wherever the tokenizer is loaded again."""
@@ -204,6 +220,7 @@ def _pair_template(rust: RustTokenizer, *, has_segments: bool) -> PairTemplate:
         segments=tuple(encoding.type_ids[part] for part in parts),
         owners=(encoding.type_ids[first], encoding.type_ids[second]),
         has_segments=has_segments,
+        second=second - ends[0],
     )
 
 

@@ -8,8 +8,9 @@ lengths with each forward pass, so a model can serve several threads. On a GPU o
 of all lengths at once, in half precision.
 """
 
+import math
 from collections.abc import Sequence
-from itertools import accumulate, groupby
+from itertools import accumulate, chain, groupby, islice
 from typing import Any, NamedTuple, TypeAlias, cast
 
 import torch
@@ -36,6 +37,8 @@ class Run(NamedTuple):
     start: int
     texts: int
     tokens: int
+    bias: Tensor | None = None
+    """``[texts, 1, tokens, tokens]``: what is added to the attention of one token to another."""
 
 
 class Bounds(NamedTuple):
@@ -46,6 +49,17 @@ class Bounds(NamedTuple):
 
 
 Packing: TypeAlias = Sequence[Run] | Bounds
+
+
+class Aside(NamedTuple):
+    """Pairs whose texts are each read as if alone, with the other one aside.
+
+    ``starts`` are the places where the second texts begin; ``weight`` is what attention to the other text is
+    multiplied by before its shares are made to sum to 1, 0 for none.
+    """
+
+    starts: Sequence[int]
+    weight: float
 
 
 def runs_of(lengths: Sequence[int]) -> list[Run]:
@@ -65,9 +79,35 @@ def bounds_of(lengths: Sequence[int], device: torch.device) -> Bounds:
     return Bounds(moved(rows, device), max(lengths))
 
 
-def packing_of(lengths: Sequence[int], device: torch.device) -> Packing:
-    """How texts of these lengths lie, as attention wants to know it on this device."""
-    return runs_of(lengths) if device.type == "cpu" else bounds_of(lengths, device)
+def packing_of(lengths: Sequence[int], device: torch.device, aside: Aside | None = None) -> Packing:
+    """How texts of these lengths lie, as attention wants to know it on this device; aside on a CPU only."""
+    if device.type != "cpu":
+        return bounds_of(lengths, device)
+    runs = runs_of(lengths)
+    if aside is None:
+        return runs
+    starts = iter(aside.starts)
+    pairs = [Aside(list(islice(starts, run.texts)), aside.weight) for run in runs]
+    return [run._replace(bias=bias_of(each, run.tokens)) for run, each in zip(runs, pairs, strict=True)]
+
+
+def bias_of(aside: Aside, tokens: int, device: torch.device | None = None) -> Tensor:
+    """``[B, 1, T, T]``: what is added to the attention of one token to another.
+
+    Args:
+        tokens: T, the length of a pair.
+    """
+    places, starts = torch.arange(tokens), torch.tensor(aside.starts).unsqueeze(1)
+    is_second = (places >= starts).to(device)  # [B, T]
+    differ = is_second.unsqueeze(2) != is_second.unsqueeze(1)
+    added = math.log(aside.weight) if aside.weight else -math.inf
+    return torch.zeros(differ.shape, device=device).masked_fill(differ, added).unsqueeze(1)
+
+
+def lengths_alone(lengths: Sequence[int], aside: Aside) -> list[int]:
+    """Of pairs so long, the lengths of their texts."""
+    both = ((start, whole - start) for start, whole in zip(aside.starts, lengths, strict=True))
+    return list(chain.from_iterable(both))
 
 
 def has_varying_attention(device: torch.device) -> bool:
@@ -132,12 +172,12 @@ def packed_attention(
     if isinstance(packing, Bounds):
         return _attend_at_once(packing, *rows, scale=scale).unsqueeze(0), None
     parts = []
-    for start, texts, tokens in packing:
+    for start, texts, tokens, bias in packing:
         run = (
             row[start : start + texts * tokens].unflatten(dim=0, sizes=(texts, tokens)).transpose(1, 2)
             for row in rows
         )  # 3 x [texts, heads, tokens, head width]
-        attended = _attend(*run, scale=scale, dropout=dropout, window=sliding_window)
+        attended = _attend(*run, bias=bias, scale=scale, dropout=dropout, window=sliding_window)
         parts.append(attended.transpose(1, 2).flatten(0, 1))  # [texts * tokens, heads, head width]
     return torch.cat(parts).unsqueeze(0), None
 
@@ -149,14 +189,25 @@ def _attend_at_once(bounds: Bounds, query: Tensor, key: Tensor, value: Tensor, *
 
 
 def _attend(
-    query: Tensor, key: Tensor, value: Tensor, *, scale: float, dropout: float, window: int | None
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    *,
+    bias: Tensor | None,
+    scale: float,
+    dropout: float,
+    window: int | None,
 ) -> Tensor:
     tokens = query.shape[-2]
-    mask = None if window is None or window >= tokens else _near(tokens, window, query.device)
-    if query.device.type == "cpu" and tokens <= PLAIN_UP_TO and mask is None and not dropout:
+    mask = None if bias is None else bias.to(query.dtype)
+    if window is not None and window < tokens:  # which no pair has that is read aside
+        mask = _near(tokens, window, query.device)
+    elif query.device.type == "cpu" and tokens <= PLAIN_UP_TO and not dropout:
         # not in bfloat16: of such a product torch keeps a megabyte for each number of texts it meets
         wide = torch.promote_types(query.dtype, torch.float32)
         weights = (query.to(wide) * scale) @ key.to(wide).transpose(-1, -2)  # [texts, heads, tokens, tokens]
+        if bias is not None:
+            weights = weights + bias
         return (weights.softmax(dim=-1) @ value.to(wide)).to(query.dtype)
     return scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=dropout, scale=scale)
 
