@@ -80,7 +80,9 @@ def replies(sets: Sets) -> Iterator[dict[str, Any]]:
         yield from _among_others(sets, [(*talk, []) for talk in talks])
     same = [(row["text_a"], row["text_b"]) for row in sets.rows("stsb/train") if row["score"] >= 4]
     pairs = sets.some(same)
-    yield from _among_others(sets, [(*pair, []) for left, right in pairs for pair in ((left, right), (right, left))])
+    yield from _among_others(
+        sets, [(*pair, []) for left, right in pairs for pair in ((left, right), (right, left))]
+    )
     for name, right_label in (("argkp/all", 1), ("nli/cf_snli_train", "entailment")):
         follows: dict[str, tuple[list[str], list[str]]] = {}
         for row in sets.some(sets.rows(name)):

@@ -2,9 +2,9 @@
 
 python recipes/korean/near.py --data FOLDER
 
-FOLDER holds kor_sts, klue_nli, ko_parakqc, ko_chatbot and ko_question_pair. Written to FOLDER/korean (or --out)
-is near.jsonl.gz: each text with four of the twenty that share the rarest pairs of letters with it, and with one
-by chance; 250,000 of these pairs.
+FOLDER holds kor_sts, klue_nli, ko_parakqc, ko_chatbot and ko_question_pair. Written to FOLDER/korean (or
+--out) is near.jsonl.gz: each text with four of the twenty that share the rarest pairs of letters with it, and
+with one by chance; 250,000 of these pairs.
 """
 
 import argparse

@@ -196,7 +196,7 @@ def test_a_teacher_gives_the_targets(tiny_folder: FolderOf, tmp_path: Path) -> N
 def test_a_teacher_scores_each_candidate_of_a_row_for_itself(tiny_folder: FolderOf) -> None:
     train = [Lesson("a cat", ("a dog ran", "old house")), Lesson("a river", ("the sea",))]
     sets = LessonSets(train, dev=[Lesson("a tree", ("bread", "water"))], test=[])
-    found = taught(sets, str(tiny_folder("bert")), ObjectiveConfig(kind="cosine", lowest=-1), device="cpu")
+    found = taught(sets, [str(tiny_folder("bert"))], ObjectiveConfig(kind="cosine", lowest=-1), device="cpu")
     pairs = [(lesson.context, *lesson.candidates) for lesson in found.train]
     assert pairs == [("a cat", "a dog ran"), ("a cat", "old house"), ("a river", "the sea")]
     assert [len(lesson.targets) for lesson in (*found.train, *found.dev)] == [1] * 5
@@ -231,16 +231,16 @@ def test_a_teacher_scores_answers_of_others_too(tiny_folder: FolderOf) -> None:
     train = [Lesson("a river", (text,)) for text in texts]
     objective = ObjectiveConfig(kind="margin_mse")
     sets = LessonSets(train, dev=train, test=[])
-    found = taught(sets, str(tiny_folder("bert")), objective, negatives=3, device="cpu")
+    found = taught(sets, [str(tiny_folder("bert"))], objective, negatives=3, device="cpu")
     for lesson, before in zip(found.train, train, strict=True):
         assert lesson.candidates[0] == before.candidates[0]
         assert len(set(lesson.candidates)) == len(lesson.targets) == 4
     choices = LessonSets(train, dev=[Lesson("a river", ("water", "bread"))], test=[])
-    looked_at = taught(choices, str(tiny_folder("bert")), objective, negatives=3, device="cpu").dev
+    looked_at = taught(choices, [str(tiny_folder("bert"))], objective, negatives=3, device="cpu").dev
     assert [lesson.candidates for lesson in looked_at] == [("water", "bread")]
-    assert taught(sets, str(tiny_folder("bert")), objective, negatives=3, device="cpu") == found
+    assert taught(sets, [str(tiny_folder("bert"))], objective, negatives=3, device="cpu") == found
     with pytest.raises(InputError, match="5 negatives cannot be drawn from 5 different answers"):
-        taught(sets, str(tiny_folder("bert")), objective, negatives=5, device="cpu")
+        taught(sets, [str(tiny_folder("bert"))], objective, negatives=5, device="cpu")
 
 
 def test_a_run_that_failed_before_training_can_be_begun_again(tiny_folder: FolderOf, tmp_path: Path) -> None:
@@ -259,10 +259,29 @@ def test_a_teachers_scores_stay_between_the_limits(tiny: tercet.BiEncoder) -> No
     assert found[1].targets == pytest.approx((0.7,))
 
 
+def test_of_several_teachers_the_mean_is_learnt(tiny_folder: FolderOf) -> None:
+    lessons = [Lesson("the cat", ("the dog", "a cat", "old bread"))]
+    sets, objective = LessonSets(lessons, dev=lessons, test=[]), ObjectiveConfig(kind="distribution")
+    both = [str(tiny_folder(architecture)) for architecture in ("bert", "roberta")]
+    alone = [np.array(taught(sets, [each], objective, device="cpu").train[0].targets) for each in both]
+    together = taught(sets, both, objective, device="cpu").train[0].targets
+    assert together == pytest.approx((alone[0] + alone[1]) / 2)
+    assert np.abs(alone[0] - alone[1]).max() > 0.01
+
+
+def test_a_recipe_names_one_teacher_or_several(tiny_folder: FolderOf) -> None:
+    for given, named in (("bi", ("bi",)), (["a", "b"], ("a", "b")), ([], ())):
+        recipe = make_recipe(tables(tiny_folder("bert"), teacher=given), name="test")
+        assert recipe.teachers == named
+        assert recipe.resolved()["teacher"] == (given or None)
+
+
 def test_words_count_beside_a_teachers_score(tiny_folder: FolderOf) -> None:
     lessons = [Lesson("the cat", ("the dog", "a cat", "old bread"))]
     sets = LessonSets(lessons, dev=lessons, test=[])
-    ask = partial(taught, sets, str(tiny_folder("bert")), ObjectiveConfig(kind="distribution"), device="cpu")
+    ask = partial(
+        taught, sets, [str(tiny_folder("bert"))], ObjectiveConfig(kind="distribution"), device="cpu"
+    )
     shares = WordShares(["the cat", "the dog", "a cat", "old bread"]).of_pairs(
         ["the cat"] * 3, ["the dog", "a cat", "old bread"]
     )
@@ -279,7 +298,7 @@ def test_words_do_not_count_beside_scores_of_another_range(tiny_folder: FolderOf
     lessons = [Lesson("the cat", ("the dog", "a cat"))]
     sets, objective = LessonSets(lessons, dev=lessons, test=[]), ObjectiveConfig(kind="distribution")
     with pytest.raises(InputError, match="teacher_words counts beside scores from -1 to 1"):
-        taught(sets, str(tmp_path / "poly"), objective, words=0.3, device="cpu")
+        taught(sets, [str(tmp_path / "poly")], objective, words=0.3, device="cpu")
 
 
 def test_a_run_of_before_there_were_teacher_words_goes_on(tiny_folder: FolderOf, tmp_path: Path) -> None:
@@ -291,11 +310,13 @@ def test_a_run_of_before_there_were_teacher_words_goes_on(tiny_folder: FolderOf,
     ("given", "message"),
     [
         ({"teacher": "bi", "teacher_words": -1}, "teacher_words must be at least 0, got -1"),
+        ({"teacher": 3}, "test: teacher names a model or a list of models, got 3"),
+        ({"teacher": ["bi", ""]}, "test: teacher names a model or a list of models"),
         ({"teacher_words": 0.5}, "teacher_words counts beside a teacher's scores: name a teacher"),
         ({"teacher": "bi", "teacher_words": "many"}, "teacher_words must be a finite number, got str 'many'"),
     ],
 )
-def test_bad_teacher_words_are_refused(given: dict[str, Any], message: str, tiny_folder: FolderOf) -> None:
+def test_bad_teachers_are_refused(given: dict[str, Any], message: str, tiny_folder: FolderOf) -> None:
     with pytest.raises(InputError, match=message):
         make_recipe(tables(tiny_folder("bert"), **given), name="test")
 

@@ -15,7 +15,7 @@ def origin_of(recipe: Recipe, root: Path | None) -> dict[str, Any]:
     found: dict[str, Any] = {
         "recipe": recipe.resolved(),
         "files": [_hash_of_data(file, root) for file in files],
-        "teacher": None if recipe.teacher is None else hash_of(find_folder(recipe.teacher)),
+        "teachers": [hash_of(find_folder(teacher)) for teacher in recipe.teachers],
     }
     if recipe.after is None:
         return found | {"model": hash_of(find_folder(recipe.model.source))}

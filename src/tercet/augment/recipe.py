@@ -125,7 +125,7 @@ class AugmentRecipe:
                 f"the labeller's scores go from {theirs.lowest:g} to {theirs.highest:g}, the student's from "
                 f"{mine.lowest:g} to {mine.highest:g}: give both the range of gold in their [objective]"
             )
-        if labeller.teacher is not None:
+        if labeller.teachers:
             raise InputError(
                 "a labeller learns from gold, not from a teacher: leave teacher out of its recipe"
             )
@@ -137,7 +137,7 @@ class AugmentRecipe:
                 f"a student learns from scores, so its objective is one of {', '.join(known)}, not "
                 f"{student.objective.kind}"
             )
-        if student.teacher is not None:
+        if student.teachers:
             raise InputError("a student learns from gold and silver: leave teacher out of its recipe")
         if self.distils and student.train.both_ways:
             raise InputError("a student that distils sees texts from both sides anyway: leave both_ways out")

@@ -46,8 +46,9 @@ class Recipe:
     training: TrainSettings
     adapter: AdapterConfig | None = None
     about: str = ""
-    teacher: str | None = None
-    """A model whose scores of context and candidates are the targets, instead of those in the data."""
+    teachers: tuple[str, ...] = ()
+    """Models whose mean score of context and candidates is the target, instead of what the data says; in a
+    file, ``teacher`` names one or a list."""
     teacher_words: float = 0.0
     """How much the share of the context's words that a candidate has, by their rarity, counts beside the
     teacher's score, which must lie between -1 and 1: a bi-encoder overlooks names and numbers that a word for
@@ -61,12 +62,14 @@ class Recipe:
         check_types(Recipe, {"teacher_words": self.teacher_words}, "the recipe")
         if self.teacher_words < 0:
             raise InputError(f"teacher_words must be at least 0, got {self.teacher_words}")
-        if self.teacher_words and self.teacher is None:
+        if self.teacher_words and not self.teachers:
             raise InputError("teacher_words counts beside a teacher's scores: name a teacher")
 
     def resolved(self) -> dict[str, Any]:
         """Every setting, as JSON can hold it."""
-        table: dict[str, Any] = {"about": self.about, "teacher": self.teacher, "model": resolved(self.model)}
+        alone = self.teachers[0] if len(self.teachers) == 1 else None  # as older runs have it
+        teacher = alone or list(self.teachers) or None
+        table: dict[str, Any] = {"about": self.about, "teacher": teacher, "model": resolved(self.model)}
         if self.teacher_words:
             table["teacher_words"] = self.teacher_words  # which older runs do not know
         for name in ("train", "dev", "test", "objective", "batches", "training", "adapter"):
@@ -108,7 +111,7 @@ def make_recipe(table: Mapping[str, Any], *, name: str, after: Recipe | None = N
     adapter = table.get("adapter")
     return Recipe(
         about=str(table.get("about", "")),
-        teacher=None if "teacher" not in table else str(table["teacher"]),
+        teachers=_teachers(table.get("teacher", []), name),
         teacher_words=table.get("teacher_words", 0.0),
         after=after,
         model=_start(table_of(table, "model", name), f"{name}, [model]", trained=after is not None),
@@ -120,6 +123,14 @@ def make_recipe(table: Mapping[str, Any], *, name: str, after: Recipe | None = N
         training=settings_of(TrainSettings, table_of(table, "training", name), f"{name}, [training]"),
         adapter=None if adapter is None else settings_of(AdapterConfig, adapter, f"{name}, [adapter]"),
     )
+
+
+def _teachers(given: Any, where: str) -> tuple[str, ...]:
+    """One may stand alone, without a list."""
+    named = [given] if isinstance(given, str) else given
+    if not isinstance(named, list) or not all(isinstance(each, str) and each for each in named):
+        raise InputError(f"{where}: teacher names a model or a list of models, got {given!r}")
+    return tuple(named)
 
 
 def data_of(table: Any, where: str) -> DataConfig:

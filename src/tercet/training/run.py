@@ -65,11 +65,11 @@ def run_recipe(
             recipe.after, folder.before, root=root, resume=begun, device=device, teller=teller, sealed=kept
         )
         start = replace(start, source=str(folder.before / folder.model.name))
-    if recipe.teacher is not None:
-        teller.say(f"asking {recipe.teacher} for its scores")
+    if recipe.teachers:
+        teller.say(f"asking {', '.join(recipe.teachers)} for scores")
         lessons = taught(
             lessons,
-            recipe.teacher,
+            recipe.teachers,
             recipe.objective,
             words=recipe.teacher_words,
             both_ways=recipe.train.both_ways,

@@ -26,7 +26,7 @@ FURTHEST = 1.001
 
 def taught(
     sets: LessonSets,
-    teacher: str,
+    teachers: Sequence[str],
     objective: ObjectiveConfig,
     *,
     words: float = 0.0,
@@ -35,7 +35,7 @@ def taught(
     seed: int = 0,
     device: str | None = None,
 ) -> LessonSets:
-    """The sets to learn from and to look at, with the teacher's scores; the test set keeps its own.
+    """The sets to learn from and to look at, with the teachers' mean scores; the test set keeps its own.
 
     Args:
         words: how much the share of the context's words that a candidate has counts beside the teacher's
@@ -43,7 +43,7 @@ def taught(
         both_ways: that share is the mean of both ways, since neither text is the context of the other.
         negatives: answers of other lessons, drawn once, that the teacher scores for each lesson too.
     """
-    ask: Ask = load(teacher, device=device).score_pairs
+    ask: Ask = partial(_mean, [load(teacher, device=device).score_pairs for teacher in teachers])
     train, dev = (_accompanied(part, negatives, seed=seed) for part in (sets.train, sets.dev))
     limits = (-np.inf, np.inf)
     if objective.kind in SCORES:  # learnt pair by pair
@@ -53,6 +53,11 @@ def taught(
         shares = WordShares(chain.from_iterable((as_text(each.context), *each.candidates) for each in train))
         ask = partial(_with_words, ask, shares.of_either if both_ways else shares.of_pairs, words)
     return replace(sets, train=with_scores(ask, train, limits), dev=with_scores(ask, dev, limits))
+
+
+def _mean(asked: Sequence[Ask], contexts: Sequence[Context], candidates: Sequence[str]) -> Floats:
+    scores: Floats = np.mean([ask(contexts, candidates) for ask in asked], axis=0)
+    return scores
 
 
 def _with_words(
