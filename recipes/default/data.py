@@ -16,9 +16,9 @@ import gzip
 import json
 import math
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import tercet
 from tercet.index.all_pairs import nearest
@@ -30,6 +30,16 @@ MOST_TURNS = 10
 HELD_OUT = 2000
 OTHERS = 15
 FEW = 4
+SAME = 4
+"""From this score of STSb on, two texts say the same."""
+
+
+class Reply(NamedTuple):
+    """A context, its answer, and texts that are known to be none."""
+
+    context: str | list[str]
+    answer: str
+    wrong: Sequence[str] = ()
 
 
 class Sets:
@@ -74,33 +84,31 @@ def alike(sets: Sets) -> Iterator[dict[str, Any]]:
         yield {"context": context, "answer": sets.chance.choice(talks)[1]}
 
 
-def replies(sets: Sets) -> Iterator[dict[str, Any]]:
-    """Answers to dialogues, paraphrases, and what follows from arguments and premises."""
-    for talks in (_turns(sets, 120_000), sets.some(sets.ubuntu)):
-        yield from _among_others(sets, [(*talk, []) for talk in talks])
-    same = [(row["text_a"], row["text_b"]) for row in sets.rows("stsb/train") if row["score"] >= 4]
-    pairs = sets.some(same)
-    yield from _among_others(
-        sets, [(*pair, []) for left, right in pairs for pair in ((left, right), (right, left))]
-    )
+def replies(sets: Sets) -> Iterator[list[Reply]]:
+    """Answers to dialogues, paraphrases, and what follows from arguments and premises, set by set."""
+    yield [Reply(*talk) for talk in _turns(sets, 120_000)]
+    yield [Reply(*talk) for talk in sets.some(sets.ubuntu)]
+    same = [row for row in sets.rows("stsb/train") if row["score"] >= SAME]
+    pairs = [_either_way(sets, row["text_a"], row["text_b"]) for row in sets.some(same)]
+    yield [Reply(pair["context"], pair["answer"]) for pair in pairs]
     for name, right_label in (("argkp/all", 1), ("nli/cf_snli_train", "entailment")):
         follows: dict[str, tuple[list[str], list[str]]] = {}
         for row in sets.some(sets.rows(name)):
             follows.setdefault(row["text_a"], ([], []))[row["label"] != right_label].append(row["text_b"])
-        given = [(text, answer, wrong) for text, (right, wrong) in follows.items() for answer in right]
-        yield from _among_others(sets, given)
+        yield [Reply(text, answer, wrong) for text, (right, wrong) in follows.items() for answer in right]
 
 
-def _among_others(sets: Sets, rows: list[tuple[Any, str, list[str]]]) -> Iterator[dict[str, Any]]:
-    """Each context and its answer with a few of the given texts that are none, and answers of others."""
+def among_others(sets: Sets, rows: list[Reply]) -> Iterator[dict[str, Any]]:
+    """Each answer with a few of the texts that are known to be none, and answers of others."""
     right: dict[str, set[str]] = {}
-    for context, answer, _ in rows:
-        right.setdefault(str(context), set()).add(answer)
-    for context, answer, wrong in rows:
-        few = sets.chance.sample(wrong, min(FEW, len(wrong)))
-        others = (row[1] for row in sets.chance.choices(rows, k=2 * OTHERS))
-        different = [text for text in dict.fromkeys((*few, *others)) if text not in right[str(context)]]
-        yield {"context": context, "answer": answer, "negatives": different[:OTHERS]}
+    for row in rows:
+        right.setdefault(str(row.context), {str(row.context)}).add(row.answer)
+    answers = sorted({row.answer for row in rows})
+    for row in rows:
+        few = sets.chance.sample(row.wrong, min(FEW, len(row.wrong)))
+        others = sets.chance.sample(answers, min(2 * OTHERS, len(answers)))
+        found = [text for text in dict.fromkeys((*few, *others)) if text not in right[str(row.context)]]
+        yield {"context": row.context, "answer": row.answer, "negatives": found[:OTHERS]}
 
 
 def _turns(sets: Sets, count: int) -> list[tuple[list[str], str]]:
@@ -150,10 +158,9 @@ def _either_way(sets: Sets, left: str, right: str) -> dict[str, Any]:
     return {"context": first, "answer": second}
 
 
-def held_out(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def held_out(rows: list[Any], count: int) -> tuple[list[Any], list[Any]]:
     """The rows in a random order, some of them apart."""
     random.Random(1).shuffle(rows)
-    count = min(HELD_OUT, len(rows) // 10)
     return rows[:count], rows[count:]
 
 
@@ -188,9 +195,16 @@ def main() -> None:
     out = given.out or given.data / "default"
     out.mkdir(parents=True, exist_ok=True)
     sets = Sets(given.data, model=given.model, share=given.share)
-    looked_at, learnt = held_out(list(alike(sets)))
+    pairs = list(alike(sets))
+    looked_at, learnt = held_out(pairs, min(HELD_OUT, len(pairs) // 10))
     write({"alike_dev": looked_at, "alike": learnt}, out)
-    looked_at, learnt = held_out(list(replies(sets)))
+    groups = list(replies(sets))
+    share = min(HELD_OUT / sum(map(len, groups)), 0.1)
+    parts = [held_out(group, round(share * len(group))) for group in groups]
+    looked_at, learnt = (
+        [row for each in kind for row in among_others(sets, each)] for kind in zip(*parts, strict=True)
+    )
+    random.Random(1).shuffle(learnt)
     write({"replies_dev": list(choices(looked_at)), "replies": learnt}, out)
 
 

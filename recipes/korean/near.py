@@ -21,7 +21,7 @@ COLUMNS = ("text_a", "text_b", "text", "response")
 NEAREST = 20
 TAKEN = 4
 PAIRS = 250_000
-AT_ONCE = 1000
+AT_ONCE = 250
 
 
 def texts(folder: Path) -> list[str]:

@@ -1,10 +1,10 @@
 """Settings, one frozen dataclass per concept; defaults live here and nowhere else."""
 
-from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, TypeAlias, get_args
 
 from tercet.errors import InputError
-from tercet.inputs import check_choice, check_count, check_flag, check_scale, check_string
+from tercet.inputs import check_choice, check_count, check_factor, check_flag, check_scale, check_string
 
 Precision: TypeAlias = Literal["fp32", "bf16"]
 Side: TypeAlias = Literal["context", "candidate"]
@@ -133,8 +133,8 @@ class CrossConfig:
     """Which of several classes is the score that candidates are ranked by."""
     other_weight: float | None = None
     """None: both texts in one row, as BERT reads pairs. A number: each text is written as if alone, and its
-    tokens heed the other's by that factor. Over an encoder of single texts and under a comparing head 0 is a
-    bi-encoder, and about 0.05 a cross-encoder that begins with all that one knows."""
+    tokens heed the other's by that factor. Over a bi-encoder's encoder (mean pooling, cosine) 0 is that
+    bi-encoder, as long as nothing is cut, and about 0.05 a cross-encoder that begins with what it knows."""
     symmetric: bool = False
     """Read each pair both ways and take the mean, for pairs in which neither text is the context: (a, b) then
     scores as (b, a), in twice the time."""
@@ -158,14 +158,21 @@ class CrossConfig:
         if self.activation == "softmax" and self.outputs == 1:
             raise InputError("softmax over one output is always 1: choose sigmoid or identity")
         if self.other_weight is not None:
-            if self.other_weight != 0:
-                _keep(self, "other_weight", check_scale("other_weight", self.other_weight))
+            _keep(self, "other_weight", check_factor("other_weight", self.other_weight))
             if self.head != "compare":
-                raise InputError(f"other_weight is for a comparing head, not for {self.head}")
+                raise InputError(f"other_weight needs a comparing head, not {self.head}: set head to compare")
         if self.head == "compare" and self.outputs != 1:
             raise InputError(f"a comparing head gives 1 score, not {self.outputs} classes: choose another")
         if not 0 <= self.dropout < 1:
             raise InputError(f"dropout must be at least 0 and below 1, got {self.dropout}")
+
+
+def cross_settings(config: CrossConfig) -> dict[str, Any]:
+    """Its fields; one that came later is left out while it is off, so that older models keep their names."""
+    table = asdict(config)
+    if config.other_weight is None:
+        del table["other_weight"]
+    return table
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -103,6 +103,16 @@ def check_scale(name: str, value: object) -> float:
     return number
 
 
+def check_factor(name: str, value: object) -> float:
+    """``value``, if it is 0 or a number that float32 can multiply and divide by."""
+    if isinstance(value, Real) and not isinstance(value, bool) and value == 0:
+        return 0.0
+    try:
+        return check_scale(name, value)
+    except InputError as error:
+        raise InputError(str(error).replace("must be a number", "must be 0 or a number")) from None
+
+
 def check_flag(name: str, value: object) -> None:
     """Raise unless ``value`` is true or false."""
     if not isinstance(value, bool):

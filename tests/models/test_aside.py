@@ -1,5 +1,7 @@
 """Cross-encoders that read each text as if alone, and heed the other by a factor."""
 
+import json
+import shutil
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
@@ -8,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from tests.conftest import SENTENCES
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
 import tercet
 from tercet.data.sample import pairs
@@ -31,7 +34,7 @@ def test_without_heed_of_the_other_it_is_a_bi_encoder(tiny_folder: FolderOf, arc
     bi = tercet.BiEncoder.from_backbone(folder, device="cpu")
     cosines = np.array(bi.score_pairs(*zip(*PAIRS, strict=True)))
     scores = make(folder, 0).score_pairs(*zip(*PAIRS, strict=True))
-    np.testing.assert_allclose(scores, 5 * cosines - 2.5, atol=2e-4)
+    np.testing.assert_allclose(scores, 10 * cosines - 5, atol=2e-4)
 
 
 def test_the_packaged_encoder_begins_with_what_it_knows() -> None:
@@ -92,9 +95,13 @@ def test_attention_to_the_other_text_is_multiplied_by_the_weight() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"head": "compare", "other_weight": -0.1}, "other_weight must be a number from"),
-        ({"head": "compare", "other_weight": float("nan")}, "other_weight must be a number from"),
-        ({"head": "linear", "other_weight": 0.1}, "other_weight is for a comparing head, not for linear"),
+        ({"head": "compare", "other_weight": -0.1}, "other_weight must be 0 or a number from"),
+        ({"head": "compare", "other_weight": float("nan")}, "other_weight must be 0 or a number from"),
+        ({"head": "compare", "other_weight": False}, "other_weight must be 0 or a number from"),
+        (
+            {"head": "linear", "other_weight": 0.1},
+            "other_weight needs a comparing head, not linear: set head to compare",
+        ),
     ],
 )
 def test_a_weight_that_cannot_be_is_refused(settings: dict[str, object], message: str) -> None:
@@ -106,3 +113,40 @@ def test_a_weight_that_cannot_be_is_refused(settings: dict[str, object], message
 def test_an_architecture_that_cannot_be_read_so_is_refused(tiny_folder: FolderOf, architecture: str) -> None:
     with pytest.raises(tercet.InputError, match=f"other_weight needs .*, this is {architecture}"):
         make(tiny_folder(architecture), 0.1)
+
+
+def test_a_tokenizer_without_special_tokens_is_refused(tiny_folder: FolderOf, tmp_path: Path) -> None:
+    folder = tmp_path / "bare"
+    shutil.copytree(tiny_folder("bert"), folder)
+    settings = json.loads((folder / "tokenizer.json").read_text())
+    (folder / "tokenizer.json").write_text(json.dumps(settings | {"post_processor": None}))
+    with pytest.raises(tercet.ModelError, match="no special tokens around a text"):
+        make(folder, 0.1)
+
+
+def test_a_model_that_does_not_use_it_keeps_its_name(tiny_folder: FolderOf) -> None:
+    config = make(tiny_folder("bert"), None).facts["config"]
+    assert "other_weight" not in config
+
+
+def test_half_precision_reads_padded_pairs_too(tiny_folder: FolderOf) -> None:
+    exact, half = (make(tiny_folder("bert"), 0.2, precision=each) for each in ("fp32", "bf16"))
+    half.encoder.packable = False
+    ours = half.score_many(SENTENCES, SENTENCES)
+    np.testing.assert_allclose(ours, exact.score_many(SENTENCES, SENTENCES), atol=0.3)
+
+
+def test_attention_gets_a_bias_of_its_own_precision(
+    tiny_folder: FolderOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = set()
+
+    def attend(module: object, query: torch.Tensor, *others: torch.Tensor, **options: object) -> object:
+        seen.add((query.dtype, others[2].dtype))
+        return sdpa_attention_forward(module, query, *others, **options)
+
+    monkeypatch.setattr("tercet.runtime.packing.sdpa_attention_forward", attend)
+    scorer = make(tiny_folder("bert"), 0.2, precision="bf16")
+    scorer.encoder.packable = False
+    scorer.score(*ONE)
+    assert seen == {(torch.bfloat16, torch.bfloat16)}

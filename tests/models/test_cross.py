@@ -165,13 +165,20 @@ def test_the_comparing_head_worked_out_by_hand() -> None:
     assert outputs.item() == pytest.approx(by_hand)
 
 
+def test_under_a_sigmoid_the_comparing_head_begins_near_the_cosine_itself() -> None:
+    head = Comparison(width=2, activation="sigmoid")
+    states = torch.tensor([[[1.0, 0], [0.6, 0.8]]])  # a cosine of 0.6
+    outputs = head(TokenStates(states, torch.ones(1, 2, dtype=torch.bool)), [1])
+    assert outputs.sigmoid().item() == pytest.approx(0.6, abs=0.03)
+
+
 def test_the_comparing_head_begins_as_a_cosine(tiny_folder: FolderOf) -> None:
     cross = make(tiny_folder("bert"), head="compare")
     pair = cross.pair_tokenizer.pair(*cross.pair_tokenizer.ids(["a dog", "the old cat"]))
     with torch.no_grad():
         states = cross.encoder([pair.ids], [pair.segments]).states[0]
         cosine = torch.cosine_similarity(states[:4].mean(0), states[4:].mean(0), dim=0)
-        assert cross([pair]).item() == pytest.approx(5 * cosine.item() - 2.5, abs=1e-5)
+        assert cross([pair]).item() == pytest.approx(10 * cosine.item() - 5, abs=1e-5)
 
 
 @pytest.mark.parametrize("architecture", ["bert", "roberta"])

@@ -269,6 +269,23 @@ def test_of_several_teachers_the_mean_is_learnt(tiny_folder: FolderOf) -> None:
     assert np.abs(alone[0] - alone[1]).max() > 0.01
 
 
+def test_several_teachers_must_share_a_range(tiny_folder: FolderOf, tmp_path: Path) -> None:
+    poly = tercet.PolyEncoder.from_backbone(tiny_folder("bert"), config=PolyConfig(codes=4), device="cpu")
+    teachers = [str(tiny_folder("bert")), str(poly.save(tmp_path / "poly"))]
+    lessons = [Lesson("the cat", ("the dog", "a cat"))]
+    sets, objective = LessonSets(lessons, dev=lessons, test=[]), ObjectiveConfig(kind="distribution")
+    with pytest.raises(InputError, match="several teachers are of one mind about scores from -1 to 1"):
+        taught(sets, teachers, objective, device="cpu")
+
+
+def test_a_teacher_that_is_not_there_is_named_before_anything_is_trained(
+    tiny_folder: FolderOf, tmp_path: Path
+) -> None:
+    table = tables(tiny_folder("bert"), teacher=str(tmp_path / "nobody"))
+    with pytest.raises(tercet.ModelError, match=r"there is no folder .*nobody"):
+        run(table, tmp_path / "run")
+
+
 def test_a_recipe_names_one_teacher_or_several(tiny_folder: FolderOf) -> None:
     for given, named in (("bi", ("bi",)), (["a", "b"], ("a", "b")), ([], ())):
         recipe = make_recipe(tables(tiny_folder("bert"), teacher=given), name="test")
@@ -311,7 +328,8 @@ def test_a_run_of_before_there_were_teacher_words_goes_on(tiny_folder: FolderOf,
     [
         ({"teacher": "bi", "teacher_words": -1}, "teacher_words must be at least 0, got -1"),
         ({"teacher": 3}, "test: teacher names a model or a list of models, got 3"),
-        ({"teacher": ["bi", ""]}, "test: teacher names a model or a list of models"),
+        ({"teacher": ["bi", "bi"]}, "test: a teacher is named twice: bi, bi"),
+        ({"teacher": ["bi", " "]}, "test: teacher names a model or a list of models"),
         ({"teacher_words": 0.5}, "teacher_words counts beside a teacher's scores: name a teacher"),
         ({"teacher": "bi", "teacher_words": "many"}, "teacher_words must be a finite number, got str 'many'"),
     ],

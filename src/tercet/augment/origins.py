@@ -6,7 +6,7 @@ from typing import Any
 from tercet.augment.steps import hash_of
 from tercet.augment.words import Change, WordConfig
 from tercet.models.sources import find_folder
-from tercet.training.recipe import Recipe
+from tercet.training.recipe import Recipe, one_or_all
 
 
 def origin_of(recipe: Recipe, root: Path | None) -> dict[str, Any]:
@@ -15,7 +15,7 @@ def origin_of(recipe: Recipe, root: Path | None) -> dict[str, Any]:
     found: dict[str, Any] = {
         "recipe": recipe.resolved(),
         "files": [_hash_of_data(file, root) for file in files],
-        "teachers": [hash_of(find_folder(teacher)) for teacher in recipe.teachers],
+        "teacher": one_or_all([hash_of(find_folder(teacher)) for teacher in recipe.teachers]),
     }
     if recipe.after is None:
         return found | {"model": hash_of(find_folder(recipe.model.source))}

@@ -7,11 +7,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
+from tercet.config import Activation
 from tercet.models.encoder import TokenStates
 from tercet.models.pooling import mean
 
-STEEPNESS = 5.0
-"""Of the cosine, before training: its sigmoid is then near the cosine itself, from 0.08 at 0 to 0.92 at 1."""
+STEEPNESS = 10.0
+"""Of the cosine, before training, where candidates are ranked."""
+
+SIGMOID_STEEPNESS = 5.0
+"""The same where a sigmoid follows, which is then near the cosine itself: 0.08 at 0, 0.92 at 1."""
 
 
 class Comparison(nn.Module):
@@ -21,13 +25,14 @@ class Comparison(nn.Module):
     it knows: before training the output is a cosine. The first state of such a backbone says nothing then.
     """
 
-    def __init__(self, *, width: int) -> None:
+    def __init__(self, *, width: int, activation: Activation = "identity") -> None:
         super().__init__()
         self.linear = nn.Linear(4 * width, 1)
+        steepness = SIGMOID_STEEPNESS if activation == "sigmoid" else STEEPNESS
         with torch.no_grad():
             self.linear.weight.zero_()
-            self.linear.weight[:, -width:] = STEEPNESS
-            self.linear.bias.fill_(-STEEPNESS / 2)
+            self.linear.weight[:, -width:] = steepness
+            self.linear.bias.fill_(-steepness / 2)
 
     def set_dropout(self, share: float) -> None:
         """It has none."""

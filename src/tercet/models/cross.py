@@ -1,7 +1,6 @@
 """The cross-encoder: one transformer reads context and candidate together."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict
 from functools import partial
 from itertools import product
 from os import PathLike
@@ -12,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tercet.config import CrossConfig, Precision, Side
+from tercet.config import CrossConfig, Precision, Side, cross_settings
 from tercet.errors import InputError
 from tercet.inputs import check_pairs, check_seed
 from tercet.models.cross_folder import CrossParts, read_backbone, read_cross, write_cross
@@ -52,10 +51,9 @@ class CrossEncoder(NeuralScorer):
         self.encoder = parts.encoder
         self.head = parts.head
         self.head.set_dropout(parts.config.dropout)
+        self._other_weight = parts.config.other_weight
         self.pair_tokenizer = PairTokenizer(
-            parts.tokenizer,
-            floor=parts.config.context_floor,
-            aside=parts.config.other_weight is not None,
+            parts.tokenizer, floor=parts.config.context_floor, aside=self._other_weight is not None
         )
         self._uses_segments = self.pair_tokenizer.has_segments and parts.encoder.segments > 1
         self._finish()  # the head stays in float32
@@ -84,8 +82,7 @@ class CrossEncoder(NeuralScorer):
         """``[B, k]``: the outputs for each pair, before any activation, with gradients if wanted."""
         segments = [pair.segments for pair in pairs] if self._uses_segments else None
         starts = [pair.candidate_start for pair in pairs]
-        weight = self.config.other_weight
-        aside = None if weight is None else Aside(starts, weight)
+        aside = None if self._other_weight is None else Aside(starts, self._other_weight)
         states = self.encoder([pair.ids for pair in pairs], segments, aside)
         outputs: Tensor = self.head(states, starts)
         return outputs
@@ -191,4 +188,4 @@ class CrossEncoder(NeuralScorer):
         return write_cross(CrossParts(self.tokenizer, self.encoder, self.head, self.config), folder)
 
     def _facts(self) -> dict[str, Any]:
-        return {"config": asdict(self.config), "head": self.head.facts(), **self.encoder.facts()}
+        return {"config": cross_settings(self.config), "head": self.head.facts(), **self.encoder.facts()}

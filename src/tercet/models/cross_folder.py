@@ -89,7 +89,7 @@ def read_backbone(folder: Path, *, config: CrossConfig, max_tokens: int | None, 
     else:
         encoder = read_encoder(folder)
         head = (
-            Comparison(width=encoder.width)
+            Comparison(width=encoder.width, activation=config.activation)
             if config.head == "compare"
             else new_head(config, width=encoder.width, seed=seed)
         )

@@ -56,7 +56,7 @@ class PairTokenizer:
                 *[template.owners[1]] * len(right),
                 *template.segments[2],
             ],
-            candidate_start=len(template.ids[0]) + len(left) + template.second,
+            candidate_start=len(template.ids[0]) + len(left) + template.tail,
             context_cut=len(context) - len(left),
             candidate_cut=len(candidate) - len(right),
         )

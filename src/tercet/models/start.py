@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
-from tercet.config import BiConfig, CrossConfig, PolyConfig, PoolingConfig, PoolingKind
+from tercet.config import BiConfig, CrossConfig, PolyConfig, PoolingConfig, PoolingKind, cross_settings
 from tercet.errors import InputError
 from tercet.inputs import check_choice, check_seed, with_tuples
 from tercet.models.bi import BiEncoder
@@ -79,7 +79,10 @@ def make_scorer(start: Start, *, device: str | None = None) -> AnyScorer:
 def resolved(start: Start) -> dict[str, Any]:
     """Every setting, those that were not given too."""
     table = asdict(start)
-    return table if start.kind == "model" else {**table, "settings": asdict(start.config())}
+    if start.kind == "model":
+        return table
+    config = start.config()
+    return {**table, "settings": cross_settings(config) if start.kind == "cross" else asdict(config)}
 
 
 def written_start(start: Start) -> dict[str, Any]:

@@ -51,14 +51,14 @@ class PairTemplate(NamedTuple):
     """The special tokens before, between and behind the texts of a pair, and everyone's segment.
 
     ``owners`` are the segments of the two texts; ``has_segments`` says whether the model expects any;
-    ``second`` is how many of the tokens between the texts belong to the first.
+    ``tail`` is how many of the tokens between the texts belong to the first.
     """
 
     ids: tuple[list[int], ...]
     segments: tuple[list[int], ...]
     owners: tuple[int, int]
     has_segments: bool
-    second: int
+    tail: int
 
 
 class Tokenizer:
@@ -119,17 +119,13 @@ class Tokenizer:
 
     def aside_template(self) -> "PairTemplate":
         """The same for two texts that are each written as if alone."""
-        return PairTemplate(
-            ids=(self._prefix, [*self._suffix, *self._prefix], self._suffix),
-            segments=(
-                [0] * len(self._prefix),
-                [0] * len(self._suffix + self._prefix),
-                [0] * len(self._suffix),
-            ),
-            owners=(0, 0),
-            has_segments=False,
-            second=len(self._suffix),
-        )
+        if not self._prefix + self._suffix:
+            raise ModelError(
+                "the tokenizer puts no special tokens around a text: give its tokenizer.json a template"
+            )
+        ids = self._prefix, [*self._suffix, *self._prefix], self._suffix
+        segments = tuple([0] * len(part) for part in ids)
+        return PairTemplate(ids, segments, owners=(0, 0), has_segments=False, tail=len(self._suffix))
 
     def use_segments(self) -> None:
         """Have the texts of a pair told apart, here and wherever the tokenizer is loaded again."""
@@ -220,7 +216,7 @@ def _pair_template(rust: RustTokenizer, *, has_segments: bool) -> PairTemplate:
         segments=tuple(encoding.type_ids[part] for part in parts),
         owners=(encoding.type_ids[first], encoding.type_ids[second]),
         has_segments=has_segments,
-        second=second - ends[0],
+        tail=second - ends[0],
     )
 
 

@@ -80,12 +80,10 @@ def bounds_of(lengths: Sequence[int], device: torch.device) -> Bounds:
 
 
 def packing_of(lengths: Sequence[int], device: torch.device, aside: Aside | None = None) -> Packing:
-    """How texts of these lengths lie, as attention wants to know it on this device; aside on a CPU only."""
-    if device.type != "cpu":
-        return bounds_of(lengths, device)
+    """How texts of these lengths lie, as attention wants to know it on this device."""
     runs = runs_of(lengths)
     if aside is None:
-        return runs
+        return runs if device.type == "cpu" else bounds_of(lengths, device)
     starts = iter(aside.starts)
     pairs = [Aside(list(islice(starts, run.texts)), aside.weight) for run in runs]
     return [run._replace(bias=bias_of(each, run.tokens)) for run, each in zip(runs, pairs, strict=True)]
@@ -163,6 +161,8 @@ def packed_attention(
         ``[1, N, heads, head width]``
     """
     if packing is None:
+        if attention_mask is not None and attention_mask.is_floating_point():
+            attention_mask = attention_mask.to(query.dtype)  # a GPU's kernels want it so
         attended, _ = sdpa_attention_forward(
             module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, **other
         )
@@ -199,7 +199,7 @@ def _attend(
     window: int | None,
 ) -> Tensor:
     tokens = query.shape[-2]
-    mask = None if bias is None else bias.to(query.dtype)
+    mask = None
     if window is not None and window < tokens:  # which no pair has that is read aside
         mask = _near(tokens, window, query.device)
     elif query.device.type == "cpu" and tokens <= PLAIN_UP_TO and not dropout:
@@ -209,6 +209,8 @@ def _attend(
         if bias is not None:
             weights = weights + bias
         return (weights.softmax(dim=-1) @ value.to(wide)).to(query.dtype)
+    if bias is not None:
+        mask = bias.to(query.dtype)
     return scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=dropout, scale=scale)
 
 

@@ -1,7 +1,7 @@
 """A recipe: one TOML file that says which model learns what from which data."""
 
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -67,8 +67,7 @@ class Recipe:
 
     def resolved(self) -> dict[str, Any]:
         """Every setting, as JSON can hold it."""
-        alone = self.teachers[0] if len(self.teachers) == 1 else None  # as older runs have it
-        teacher = alone or list(self.teachers) or None
+        teacher = one_or_all(self.teachers)
         table: dict[str, Any] = {"about": self.about, "teacher": teacher, "model": resolved(self.model)}
         if self.teacher_words:
             table["teacher_words"] = self.teacher_words  # which older runs do not know
@@ -76,6 +75,11 @@ class Recipe:
             part = getattr(self, name)
             table[name] = None if part is None else asdict(part)
         return table | {"after": None if self.after is None else self.after.resolved()}
+
+
+def one_or_all(names: Sequence[str]) -> str | list[str] | None:
+    """A list only of several: so runs of before there could be several are understood."""
+    return names[0] if len(names) == 1 else list(names) or None
 
 
 def read_recipe(path: Path, changes: Iterable[str] = (), *, before: tuple[Path, ...] = ()) -> Recipe:
@@ -128,8 +132,10 @@ def make_recipe(table: Mapping[str, Any], *, name: str, after: Recipe | None = N
 def _teachers(given: Any, where: str) -> tuple[str, ...]:
     """One may stand alone, without a list."""
     named = [given] if isinstance(given, str) else given
-    if not isinstance(named, list) or not all(isinstance(each, str) and each for each in named):
+    if not isinstance(named, list) or not all(isinstance(each, str) and each.strip() for each in named):
         raise InputError(f"{where}: teacher names a model or a list of models, got {given!r}")
+    if len(set(named)) < len(named):
+        raise InputError(f"{where}: a teacher is named twice: {', '.join(named)}")
     return tuple(named)
 
 

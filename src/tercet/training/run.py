@@ -16,6 +16,7 @@ import torch
 from tercet.errors import InputError
 from tercet.models.adapters import Adapters
 from tercet.models.load import AnyScorer
+from tercet.models.sources import find_folder
 from tercet.models.start import make_scorer
 from tercet.records import Lesson
 from tercet.training.checks import check_batches, check_lessons, check_variety
@@ -58,6 +59,8 @@ def run_recipe(
     teller.say("reading data")
     lessons = read_sets(recipe, root, sealed=sealed)
     start = recipe.model
+    for teacher in recipe.teachers:
+        find_folder(teacher)  # or say at once that there is none
     if recipe.after is not None:
         begun = folder.before.exists()
         kept = (*sealed, *lessons.test)

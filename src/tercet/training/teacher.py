@@ -56,21 +56,28 @@ def taught(
 
 
 def _mean(asked: Sequence[Ask], contexts: Sequence[Context], candidates: Sequence[str]) -> Floats:
-    scores: Floats = np.mean([ask(contexts, candidates) for ask in asked], axis=0)
-    return scores
+    scores = [ask(contexts, candidates) for ask in asked]
+    if len(scores) > 1:
+        for each in scores:
+            _check_range(each, "several teachers are of one mind about scores from -1 to 1")
+    mean: Floats = np.mean(scores, axis=0)
+    return mean
 
 
 def _with_words(
     ask: Ask, share: Ask, words: float, contexts: Sequence[Context], candidates: Sequence[str]
 ) -> Floats:
     scores, common = ask(contexts, candidates), share(contexts, candidates)
+    _check_range(scores, "teacher_words counts beside scores from -1 to 1")
+    return np.average([scores, common], axis=0, weights=[1, words]).astype(np.float32)
+
+
+def _check_range(scores: Floats, reason: str) -> None:
     furthest = np.abs(scores).max(initial=0)
     if furthest > FURTHEST:
         raise InputError(
-            f"teacher_words counts beside scores from -1 to 1, and the teacher's reach {furthest:.3g}: take "
-            "a teacher by cosine or with a sigmoid, or leave teacher_words out"
+            f"{reason}, and a teacher's reach {furthest:.3g}: take teachers by cosine or with a sigmoid"
         )
-    return np.average([scores, common], axis=0, weights=[1, words]).astype(np.float32)
 
 
 def _accompanied(lessons: Sequence[Lesson], count: int, *, seed: int) -> Sequence[Lesson]:
