@@ -42,8 +42,7 @@ class Row(NamedTuple):
 
     def run(self, seed: int) -> Path:
         """Its folder; rows of equal settings share it."""
-        changed = (re.sub(r"\W+", "-", change.partition(".")[2]).strip("-") for change in self.changes)
-        return RUNS / "-".join([self.recipe, *changed, str(seed)])
+        return RUNS / folder_name(self.recipe, self.changes, seed)
 
     def command(self, seed: int, shared: tuple[str, ...]) -> list[str]:
         """The training of one seed."""
@@ -51,6 +50,12 @@ class Row(NamedTuple):
         for change in (*self.changes, *shared):
             words += ["--set", change]
         return [*words, "--seed", str(seed), "--resume"]
+
+
+def folder_name(recipe: str, changes: tuple[str, ...], seed: int) -> str:
+    """A name that says what is trained."""
+    changed = (re.sub(r"\W+", "-", change.partition(".")[2]).strip("-") for change in changes)
+    return "-".join([recipe, *changed, str(seed)])
 
 
 def main_rows() -> list[Row]:
@@ -143,14 +148,18 @@ def train(words: list[str], log: Path, data: str) -> bool:
     return ended.returncode == 0
 
 
-def train_all(rows: list[Row], shared: tuple[str, ...], *, jobs: int, data: str) -> bool:
-    """Everything that has no result yet, first seeds first; whether all of it ended well."""
-    todo = {row.run(seed): row.command(seed, shared) for seed in SEEDS for row in rows}
-    (ROOT / RUNS).mkdir(parents=True, exist_ok=True)
+def train_side_by_side(commands: dict[Path, list[str]], *, jobs: int, data: str) -> bool:
+    """Everything that has no result yet, in order; whether all of it ended well.
+
+    Args:
+        commands: by the folders of the runs, which lie beside their logs.
+    """
+    for run in commands:
+        (ROOT / run).parent.mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor(jobs) as pool:
         begun = {
-            run: pool.submit(train, words, ROOT / RUNS / f"{run.name}.log", data)
-            for run, words in todo.items()
+            run: pool.submit(train, words, ROOT / run.parent / f"{run.name}.log", data)
+            for run, words in commands.items()
         }
         for run, training in begun.items():
             print(f"{run}: {'done' if training.result() else f'failed, see {run}.log'}", flush=True)
@@ -230,7 +239,8 @@ def main() -> None:
         return
     if not given.collect:
         data = str(Path(given.data).resolve())
-        well = train_all(wanted, tuple(given.set), jobs=given.jobs, data=data)
+        todo = {row.run(seed): row.command(seed, tuple(given.set)) for seed in SEEDS for row in wanted}
+        well = train_side_by_side(todo, jobs=given.jobs, data=data)
     found = collected(rows)
     write_json(KEPT, read_json_if_there(KEPT) | {given.part: found})
     for name, row in found.items():

@@ -6,7 +6,7 @@ FOLDER holds self_dialogue, ubuntu_irc, stsb, argkp and nli/cf_snli as docs/trai
 Written to FOLDER/default (or --out) are
 
 alike.jsonl.gz      pairs of texts from alike to unlike, short and long, for a bi-encoder to score
-replies.jsonl.gz    contexts with their answers and 15 texts that are none, of the same set
+replies.jsonl.gz    contexts with answers, texts with the nearest one, and 15 others of the same set each
 
 and 2,000 more of each to look at, alike_dev and replies_dev.
 """
@@ -91,6 +91,9 @@ def replies(sets: Sets) -> Iterator[list[Reply]]:
     same = [row for row in sets.rows("stsb/train") if row["score"] >= SAME]
     pairs = [_either_way(sets, row["text_a"], row["text_b"]) for row in sets.some(same)]
     yield [Reply(pair["context"], pair["answer"]) for pair in pairs]
+    said = sets.some((turn for turns in sets.dialogues for turn in turns), 40_000)
+    written = [row[text] for row in sets.rows("nli/cf_snli_train") for text in ("text_a", "text_b")]
+    yield [Reply(*pair) for texts in (said, sets.some(written)) for pair in _nearest(sets, texts)]
     for name, right_label in (("argkp/all", 1), ("nli/cf_snli_train", "entailment")):
         follows: dict[str, tuple[list[str], list[str]]] = {}
         for row in sets.some(sets.rows(name)):
@@ -131,6 +134,14 @@ def _neighbours(sets: Sets, texts: Iterable[str], count: int) -> Iterator[dict[s
         for other in sets.chance.sample(others, min(count, len(others))):
             yield _either_way(sets, text, different[other])
         yield _either_way(sets, text, sets.chance.choice(different))
+
+
+def _nearest(sets: Sets, texts: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Each text with the one that is nearest to it."""
+    different = list(dict.fromkeys(text for text in texts if len(text.split()) >= FEWEST_WORDS))
+    near = nearest(text_vectors(sets.scorer, different), 2)
+    for place, text in enumerate(different):
+        yield text, different[next(other for other in near[place].tolist() if other != place)]
 
 
 def _stretches(sets: Sets, texts: list[str]) -> Iterator[dict[str, Any]]:

@@ -1,0 +1,124 @@
+"""Sentence-BERT's ablations (Reimers & Gurevych, 2019, table 6) and objectives; each training is one command.
+
+python benchmarks/sbert_tables.py --list                     # the commands
+python benchmarks/sbert_tables.py --jobs 8 --data FOLDER     # trains what is missing, measures everything
+
+Figures go to benchmarks/sbert_tables.json. Settings that all runs of a machine share go behind --set, such as
+training.bf16=true on a GPU.
+"""
+
+import argparse
+import json
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from study import ROOT, SEEDS, folder_name, train_side_by_side
+
+from tercet.files import write_json
+
+RUNS = Path("runs/sbert")
+KEPT = Path(__file__).with_name("sbert_tables.json")
+TASKS = ("stsb-dev", "sick-dev")
+
+POOLING: dict[str, tuple[str, ...]] = {
+    "mean": (),
+    "max": ('model.pooling=["max"]',),
+    "first": ('model.pooling=["first"]',),
+}
+CONCATENATIONS: dict[str, tuple[str, ...]] = {
+    "u, v": ('objective.concatenation=["u", "v"]',),
+    "|u − v|": ('objective.concatenation=["difference"]',),
+    "u ∗ v": ('objective.concatenation=["product"]',),
+    "|u − v|, u ∗ v": ('objective.concatenation=["difference", "product"]',),
+    "u, v, u ∗ v": ('objective.concatenation=["u", "v", "product"]',),
+    "u, v, |u − v|": (),
+    "u, v, |u − v|, u ∗ v": ('objective.concatenation=["u", "v", "difference", "product"]',),
+}
+"""What differs from the recipe."""
+
+
+class Row(NamedTuple):
+    """A recipe with some settings changed, for several seeds."""
+
+    table: str
+    name: str
+    recipe: str
+    changes: tuple[str, ...] = ()
+
+    def run(self, seed: int) -> Path:
+        """Its folder; rows of equal settings share it."""
+        return RUNS / folder_name(self.recipe, self.changes, seed)
+
+    def command(self, seed: int, shared: tuple[str, ...]) -> list[str]:
+        """The training of one seed."""
+        words = ["tercet", "train", f"recipes/{self.recipe}.toml", "-o", str(self.run(seed))]
+        for change in (*self.changes, *shared):
+            words += ["--set", change]
+        return [*words, "--seed", str(seed), "--resume"]
+
+
+def rows() -> list[Row]:
+    """Poolings and concatenations after NLI, poolings after STSb, and what is learnt before or instead."""
+    found = [
+        Row(f"pooling, {recipe}", kind, recipe, changes)
+        for recipe in ("sbert-nli", "sbert-stsb")
+        for kind, changes in POOLING.items()
+    ]
+    found += [
+        Row("concatenation, sbert-nli", parts, "sbert-nli", changes)
+        for parts, changes in CONCATENATIONS.items()
+    ]
+    order = ('objective.kind="order"', "objective.score_scale=20")
+    return [
+        *found,
+        Row("objective", "cosines of STSb", "sbert-stsb"),
+        Row("objective", "order of STSb", "sbert-stsb", order),
+        Row("objective", "NLI, then STSb", "sbert-nli-then-stsb"),
+    ]
+
+
+def measured(row: Row, data: str) -> dict[str, Any]:
+    """Spearman on the dev files, over all seeds."""
+    models = ",".join(str(row.run(seed) / "model") for seed in SEEDS)
+    tasks = [f"tasks/{task}.toml" for task in TASKS]
+    words = [sys.executable, "-m", "tercet", "evaluate", f"ours={models}", *tasks, "--json", "--data", data]
+    ended = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
+    results = json.loads(ended.stdout.splitlines()[-1])["tasks"]
+    return {
+        task: result["rows"][0]["measures"]["spearman"] for task, result in zip(TASKS, results, strict=True)
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--jobs", type=int, default=1, help="trainings side by side")
+    parser.add_argument("--data", default=os.environ.get("TERCET_DATA", "."))
+    parser.add_argument("--set", action="append", default=[], help="a setting of all runs")
+    parser.add_argument("--list", action="store_true", help="print the commands and stop")
+    given = parser.parse_args()
+    shared = tuple(given.set)
+    commands = {row.run(seed): row.command(seed, shared) for seed in SEEDS for row in rows()}
+    if given.list:
+        print(*map(shlex.join, commands.values()), sep="\n")
+        return
+    data = str(Path(given.data).resolve())
+    well = train_side_by_side(commands, jobs=given.jobs, data=data)
+    found: dict[str, dict[str, Any]] = {}
+    for row in rows():
+        if all((ROOT / row.run(seed) / "model").is_dir() for seed in SEEDS):
+            figures = measured(row, data)
+            command = shlex.join(row.command(0, shared)).replace("--seed 0 --resume", "--seed S")
+            found.setdefault(row.table, {})[row.name] = {"command": command, **figures}
+            print(row.table, row.name, *(f"{100 * figures[task]['value']:.1f}" for task in TASKS), flush=True)
+    write_json(KEPT, found)
+    sys.exit(0 if well else 1)
+
+
+if __name__ == "__main__":
+    main()
