@@ -14,7 +14,9 @@ from statistics import mean, stdev
 from typing import Any, NamedTuple
 
 from machine import machine
+from sbert_tables import KEPT as SBERT
 from study_report import KEPT as STUDY
+from study_report import sbert_section
 from study_report import sections as study_sections
 
 from tercet.errors import DataError
@@ -188,6 +190,8 @@ def main() -> None:
     parts += map(trained_section, json.loads(TRAINED.read_text(encoding="utf-8")))
     if STUDY.is_file():
         parts += study_sections(json.loads(STUDY.read_text(encoding="utf-8")))
+    if SBERT.is_file():
+        parts.append(sbert_section(json.loads(SBERT.read_text(encoding="utf-8"))))
     parts.append("## Missing\n\n" + "\n".join(f"- {name}: {why}." for name, why in MISSING.items()) + "\n")
     OUT.write_text("\n".join(parts), encoding="utf-8")
     print(f"{OUT.relative_to(ROOT)} is written")

@@ -28,6 +28,7 @@ RUNS = Path("runs/study")
 KEPT = Path(__file__).with_name("study.json")
 
 SEEDS = (0, 1, 2)
+READ_BEFORE = ("dialogue", "text")
 SETS = ("ubuntu", "convai2", "self-dialogue", "dailydialog")
 
 
@@ -126,11 +127,45 @@ def other_rows() -> list[Row]:
     ]
 
 
+def pretraining_rows() -> list[Row]:
+    """What the encoder has read before (section 5.3): nothing more, dialogues, or as much other text."""
+    rows = []
+    for kind in ("bi", "poly", "cross"):
+        plain = f"pretraining none {kind}"
+        rows.append(Row(plain, f"{kind}-convai2"))
+        rows += [
+            Row(
+                f"pretraining {text} {kind}",
+                f"{kind}-convai2",
+                (f'model.source="{_read(text)}/model"',),
+                plain,
+            )
+            for text in READ_BEFORE
+        ]
+    return rows
+
+
+def pretrainings(shared: tuple[str, ...]) -> dict[Path, list[str]]:
+    """The commands that these rows come after, by their folders."""
+    changes = [word for change in shared for word in ("--set", change)]
+    return {
+        _read(text): [
+            *("tercet", "pretrain", f"recipes/study/pretrain-{text}.toml", "-o", str(_read(text))),
+            *(*changes, "--resume"),
+        ]
+        for text in READ_BEFORE
+    }
+
+
+def _read(text: str) -> Path:
+    return RUNS / f"pretrain-{text}"
+
+
 def _unless(usual: int, value: int, setting: str) -> tuple[str, ...]:
     return () if value == usual else (f"{setting}={value}",)
 
 
-PARTS = {"main": main_rows, "codes": code_rows, "others": other_rows}
+PARTS = {"main": main_rows, "codes": code_rows, "others": other_rows, "pretraining": pretraining_rows}
 
 
 def train(words: list[str], log: Path, data: str) -> bool:
@@ -230,17 +265,20 @@ def main() -> None:
     parser.add_argument("--list", action="store_true", help="print the commands and stop")
     parser.add_argument("--collect", action="store_true", help="write study.json and stop")
     given = parser.parse_args()
-    rows = PARTS[given.part]()
+    rows, shared = PARTS[given.part](), tuple(given.set)
     wanted = [row for row in rows if given.only in row.name]
     well = True
     if given.list:
+        if given.part == "pretraining":
+            print(*map(shlex.join, pretrainings(shared).values()), sep="\n")
         for row in wanted:
-            print(*(shlex.join(row.command(seed, tuple(given.set))) for seed in SEEDS), sep="\n")
+            print(*(shlex.join(row.command(seed, shared)) for seed in SEEDS), sep="\n")
         return
     if not given.collect:
         data = str(Path(given.data).resolve())
-        todo = {row.run(seed): row.command(seed, tuple(given.set)) for seed in SEEDS for row in wanted}
-        well = train_side_by_side(todo, jobs=given.jobs, data=data)
+        todo = {row.run(seed): row.command(seed, shared) for seed in SEEDS for row in wanted}
+        first = pretrainings(shared) if given.part == "pretraining" else {}
+        well = all(train_side_by_side(each, jobs=given.jobs, data=data) for each in (first, todo))
     found = collected(rows)
     write_json(KEPT, read_json_if_there(KEPT) | {given.part: found})
     for name, row in found.items():
