@@ -5,10 +5,8 @@ python recipes/default/data.py --data FOLDER
 FOLDER holds self_dialogue, ubuntu_irc, stsb, argkp and nli/cf_snli as docs/training.md describes them.
 Written to FOLDER/default (or --out) are
 
-alike.jsonl.gz      pairs of texts from alike to unlike, short and long, for a bi-encoder to score
-replies.jsonl.gz    contexts with answers, texts with the nearest one, and 15 others of the same set each
-
-and 2,000 more of each to look at, alike_dev and replies_dev.
+replies.jsonl.gz        contexts with answers, texts with the nearest one, and 15 others of the same set each
+replies_dev.jsonl.gz    2,000 more, to look at
 """
 
 import argparse
@@ -25,7 +23,6 @@ from tercet.index.all_pairs import nearest
 from tercet.similar import text_vectors
 
 FEWEST_WORDS = 3
-NEIGHBOURS = 10
 MOST_TURNS = 10
 HELD_OUT = 2000
 OTHERS = 15
@@ -65,23 +62,9 @@ class Sets:
         places = sorted(self.chance.sample(range(len(every)), math.ceil(most * self.share)))
         return [every[place] for place in places]
 
-
-def alike(sets: Sets) -> Iterator[dict[str, Any]]:
-    """Neighbours of many ranks, pairs that people made, stretches of text with a sentence, replies."""
-    said = (turn for turns in sets.dialogues for turn in turns)
-    yield from _neighbours(sets, sets.some(said, 50_000), 2)
-    yield from _neighbours(sets, sets.some((answer for _, answer in sets.ubuntu), 20_000), 2)
-    for name, count in (("stsb/train", 4), ("nli/cf_snli_train", 3), ("argkp/all", 3)):
-        pairs = [(row["text_a"], row["text_b"]) for row in sets.some(sets.rows(name))]
-        texts = [text for pair in pairs for text in pair]
-        yield from (_either_way(sets, *pair) for pair in pairs)
-        yield from _neighbours(sets, texts, count)
-        yield from _stretches(sets, texts)
-    yield from _talks(sets)
-    talks = _turns(sets, 15_000) + sets.some(sets.ubuntu, 15_000)
-    for context, answer in talks:
-        yield {"context": context, "answer": answer}
-        yield {"context": context, "answer": sets.chance.choice(talks)[1]}
+    def either_way(self, left: str, right: str) -> tuple[str, str]:
+        """Two texts in one order or the other."""
+        return (left, right) if self.chance.random() < 0.5 else (right, left)
 
 
 def replies(sets: Sets) -> Iterator[list[Reply]]:
@@ -89,8 +72,7 @@ def replies(sets: Sets) -> Iterator[list[Reply]]:
     yield [Reply(*talk) for talk in _turns(sets, 120_000)]
     yield [Reply(*talk) for talk in sets.some(sets.ubuntu)]
     same = [row for row in sets.rows("stsb/train") if row["score"] >= SAME]
-    pairs = [_either_way(sets, row["text_a"], row["text_b"]) for row in sets.some(same)]
-    yield [Reply(pair["context"], pair["answer"]) for pair in pairs]
+    yield [Reply(*sets.either_way(row["text_a"], row["text_b"])) for row in sets.some(same)]
     said = sets.some((turn for turns in sets.dialogues for turn in turns), 40_000)
     written = [row[text] for row in sets.rows("nli/cf_snli_train") for text in ("text_a", "text_b")]
     yield [Reply(*pair) for texts in (said, sets.some(written)) for pair in _nearest(sets, texts)]
@@ -102,7 +84,7 @@ def replies(sets: Sets) -> Iterator[list[Reply]]:
 
 
 def among_others(sets: Sets, rows: list[Reply]) -> Iterator[dict[str, Any]]:
-    """Each answer with a few of the texts that are known to be none, and answers of others."""
+    """Each answer with a few of the texts that are known to be none, and answers of others, 15 in all."""
     right: dict[str, set[str]] = {}
     for row in rows:
         right.setdefault(str(row.context), {str(row.context)}).add(row.answer)
@@ -111,7 +93,8 @@ def among_others(sets: Sets, rows: list[Reply]) -> Iterator[dict[str, Any]]:
         few = sets.chance.sample(row.wrong, min(FEW, len(row.wrong)))
         others = sets.chance.sample(answers, min(2 * OTHERS, len(answers)))
         found = [text for text in dict.fromkeys((*few, *others)) if text not in right[str(row.context)]]
-        yield {"context": row.context, "answer": row.answer, "negatives": found[:OTHERS]}
+        if len(found) >= OTHERS:
+            yield {"context": row.context, "answer": row.answer, "negatives": found[:OTHERS]}
 
 
 def _turns(sets: Sets, count: int) -> list[tuple[list[str], str]]:
@@ -125,48 +108,12 @@ def _turns(sets: Sets, count: int) -> list[tuple[list[str], str]]:
     return sets.some(found, count)
 
 
-def _neighbours(sets: Sets, texts: Iterable[str], count: int) -> Iterator[dict[str, Any]]:
-    """Each text with some of its nearest ten, and with one by chance."""
-    different = list(dict.fromkeys(text for text in texts if len(text.split()) >= FEWEST_WORDS))
-    near = nearest(text_vectors(sets.scorer, different), min(NEIGHBOURS + 1, len(different)))
-    for place, text in enumerate(different):
-        others = [other for other in near[place].tolist() if other != place]
-        for other in sets.chance.sample(others, min(count, len(others))):
-            yield _either_way(sets, text, different[other])
-        yield _either_way(sets, text, sets.chance.choice(different))
-
-
 def _nearest(sets: Sets, texts: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Each text with the one that is nearest to it."""
     different = list(dict.fromkeys(text for text in texts if len(text.split()) >= FEWEST_WORDS))
     near = nearest(text_vectors(sets.scorer, different), 2)
     for place, text in enumerate(different):
         yield text, different[next(other for other in near[place].tolist() if other != place)]
-
-
-def _stretches(sets: Sets, texts: list[str]) -> Iterator[dict[str, Any]]:
-    """A sentence with a text of several: its neighbours in the file, or others by chance."""
-    for place in range(0, len(texts) - 12, 4):
-        length = sets.chance.randint(4, 10)
-        text = " ".join(texts[place + 1 : place + 1 + length])
-        yield {"context": texts[place], "answer": text}
-        yield {"context": sets.chance.choice(texts), "answer": text}
-
-
-def _talks(sets: Sets) -> Iterator[dict[str, Any]]:
-    """A stretch of a dialogue with turns of the same one, and of another."""
-    for turns in sets.some((turns for turns in sets.dialogues if len(turns) >= 10), 25_000):
-        length = sets.chance.randint(4, 8)
-        start = sets.chance.randint(0, len(turns) - length)
-        text = " ".join(turns[start : start + length])
-        for turn in sets.chance.sample(turns[:start] + turns[start + length :], 2):
-            yield _either_way(sets, turn, text)
-        yield _either_way(sets, sets.chance.choice(sets.chance.choice(sets.dialogues)), text)
-
-
-def _either_way(sets: Sets, left: str, right: str) -> dict[str, Any]:
-    first, second = (left, right) if sets.chance.random() < 0.5 else (right, left)
-    return {"context": first, "answer": second}
 
 
 def held_out(rows: list[Any], count: int) -> tuple[list[Any], list[Any]]:
@@ -206,9 +153,6 @@ def main() -> None:
     out = given.out or given.data / "default"
     out.mkdir(parents=True, exist_ok=True)
     sets = Sets(given.data, model=given.model, share=given.share)
-    pairs = list(alike(sets))
-    looked_at, learnt = held_out(pairs, min(HELD_OUT, len(pairs) // 10))
-    write({"alike_dev": looked_at, "alike": learnt}, out)
     groups = list(replies(sets))
     share = min(HELD_OUT / sum(map(len, groups)), 0.1)
     parts = [held_out(group, round(share * len(group))) for group in groups]
