@@ -97,20 +97,25 @@ def check_count(name: str, value: object) -> int:
 
 def check_scale(name: str, value: object) -> float:
     """``value``, if it is a number that float32 can multiply and divide by."""
-    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else nan
+    number = _number(value)
     if not SMALLEST <= number <= LARGEST:
         raise InputError(f"{name} must be a number from {SMALLEST:g} to {LARGEST:g}, got {_describe(value)}")
     return number
 
 
+def _number(value: object) -> float:
+    """NaN for what is none."""
+    return float(value) if isinstance(value, Real) and not isinstance(value, bool) else nan
+
+
 def check_factor(name: str, value: object) -> float:
     """``value``, if it is 0 or a number that float32 can multiply and divide by."""
-    if isinstance(value, Real) and not isinstance(value, bool) and value == 0:
-        return 0.0
-    try:
-        return check_scale(name, value)
-    except InputError as error:
-        raise InputError(str(error).replace("must be a number", "must be 0 or a number")) from None
+    number = _number(value)
+    if number != 0 and not SMALLEST <= number <= LARGEST:
+        raise InputError(
+            f"{name} must be 0 or a number from {SMALLEST:g} to {LARGEST:g}, got {_describe(value)}"
+        )
+    return abs(number)  # of -0
 
 
 def check_flag(name: str, value: object) -> None:

@@ -1,10 +1,12 @@
 """What a GPU computes in another way comes to the same; skipped where there is none."""
 
+import numpy as np
 import pytest
 import torch
 from tests.conftest import ARCHITECTURES, SENTENCES
 from tests.reference.test_architectures import FolderOf, ids_of
 
+import tercet
 from tercet.models.encoder import Encoder, read_encoder
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
@@ -38,3 +40,26 @@ def test_gradients_of_packed_states_equal_those_of_padded_ones(tiny_folder: Fold
         )
     similar = torch.nn.functional.cosine_similarity(*gradients, dim=0)
     assert similar > 0.999
+
+
+@pytest.mark.parametrize(("precision", "tolerance"), [("fp32", 1e-3), ("bf16", 0.5)])
+def test_pairs_read_aside_score_as_on_a_cpu(tiny_folder: FolderOf, precision: str, tolerance: float) -> None:
+    config = tercet.CrossConfig(head="compare", other_weight=0.2)
+    here, there = (
+        tercet.CrossEncoder.from_backbone(tiny_folder("bert"), config=config, device=device, precision=each)
+        for device, each in (("cuda", precision), ("cpu", "fp32"))
+    )
+    ours, theirs = (scorer.score_many(SENTENCES, SENTENCES) for scorer in (here, there))
+    np.testing.assert_allclose(ours, theirs, atol=tolerance)
+
+
+def test_pairs_read_aside_are_learnt_from_in_half_precision(tiny_folder: FolderOf) -> None:
+    config = tercet.CrossConfig(head="compare", other_weight=0.2)
+    scorer = tercet.CrossEncoder.from_backbone(tiny_folder("bert"), config=config, device="cuda").train()
+    ids = scorer.token_ids(SENTENCES, "context")
+    pairs = [scorer.pair_tokenizer.pair(*each) for each in zip(ids, ids[::-1], strict=True)]
+    with torch.autocast("cuda", torch.bfloat16):
+        scorer(pairs).sum().backward()
+    gradients = [weight.grad for weight in scorer.parameters() if weight.grad is not None]
+    assert gradients
+    assert all(torch.isfinite(each).all() for each in gradients)

@@ -199,7 +199,7 @@ def _attend(
     window: int | None,
 ) -> Tensor:
     tokens = query.shape[-2]
-    mask = None
+    mask = None if bias is None else bias.to(query.dtype)
     if window is not None and window < tokens:  # which no pair has that is read aside
         mask = _near(tokens, window, query.device)
     elif query.device.type == "cpu" and tokens <= PLAIN_UP_TO and not dropout:
@@ -209,8 +209,6 @@ def _attend(
         if bias is not None:
             weights = weights + bias
         return (weights.softmax(dim=-1) @ value.to(wide)).to(query.dtype)
-    if bias is not None:
-        mask = bias.to(query.dtype)
     return scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=dropout, scale=scale)
 
 
