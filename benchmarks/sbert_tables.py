@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from study import ROOT, SEEDS, folder_name, train_side_by_side
+from study import ROOT, SEEDS, folder_name, train_side_by_side, training
 
 from tercet.files import write_json
 
@@ -55,10 +55,7 @@ class Row(NamedTuple):
 
     def command(self, seed: int, shared: tuple[str, ...]) -> list[str]:
         """The training of one seed."""
-        words = ["tercet", "train", f"recipes/{self.recipe}.toml", "-o", str(self.run(seed))]
-        for change in (*self.changes, *shared):
-            words += ["--set", change]
-        return [*words, "--seed", str(seed), "--resume"]
+        return training(self.recipe, self.run(seed), (*self.changes, *shared), seed)
 
 
 def rows() -> list[Row]:

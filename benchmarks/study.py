@@ -47,10 +47,15 @@ class Row(NamedTuple):
 
     def command(self, seed: int, shared: tuple[str, ...]) -> list[str]:
         """The training of one seed."""
-        words = ["tercet", "train", f"recipes/study/{self.recipe}.toml", "-o", str(self.run(seed))]
-        for change in (*self.changes, *shared):
-            words += ["--set", change]
-        return [*words, "--seed", str(seed), "--resume"]
+        return training(f"study/{self.recipe}", self.run(seed), (*self.changes, *shared), seed)
+
+
+def training(recipe: str, run: Path, changes: tuple[str, ...], seed: int) -> list[str]:
+    """The command that trains a recipe with some settings changed, or goes on with it."""
+    words = ["tercet", "train", f"recipes/{recipe}.toml", "-o", str(run)]
+    for change in changes:
+        words += ["--set", change]
+    return [*words, "--seed", str(seed), "--resume"]
 
 
 def folder_name(recipe: str, changes: tuple[str, ...], seed: int) -> str:
