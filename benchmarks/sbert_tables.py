@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from study import ROOT, SEEDS, folder_name, train_side_by_side, training
+from study import ROOT, folder_name, train_side_by_side, training
 
 from tercet.files import write_json
 
@@ -78,9 +78,9 @@ def rows() -> list[Row]:
     ]
 
 
-def measured(row: Row, data: str) -> dict[str, Any]:
+def measured(row: Row, seeds: range, data: str) -> dict[str, Any]:
     """Spearman on the dev files, over all seeds."""
-    models = ",".join(str(row.run(seed) / "model") for seed in SEEDS)
+    models = ",".join(str(row.run(seed) / "model") for seed in seeds)
     tasks = [f"tasks/{task}.toml" for task in TASKS]
     words = [sys.executable, "-m", "tercet", "evaluate", f"ours={models}", *tasks, "--json", "--data", data]
     ended = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
@@ -95,12 +95,13 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--jobs", type=int, default=1, help="trainings side by side")
+    parser.add_argument("--seeds", type=int, default=3, help="of each row: 0, 1, ...")
     parser.add_argument("--data", default=os.environ.get("TERCET_DATA", "."))
     parser.add_argument("--set", action="append", default=[], help="a setting of all runs")
     parser.add_argument("--list", action="store_true", help="print the commands and stop")
     given = parser.parse_args()
-    shared = tuple(given.set)
-    commands = {row.run(seed): row.command(seed, shared) for seed in SEEDS for row in rows()}
+    shared, seeds = tuple(given.set), range(given.seeds)
+    commands = {row.run(seed): row.command(seed, shared) for seed in seeds for row in rows()}
     if given.list:
         print(*map(shlex.join, commands.values()), sep="\n")
         return
@@ -108,10 +109,10 @@ def main() -> None:
     well = train_side_by_side(commands, jobs=given.jobs, data=data)
     found: dict[str, dict[str, Any]] = {}
     for row in rows():
-        if all((ROOT / row.run(seed) / "model").is_dir() for seed in SEEDS):
-            figures = measured(row, data)
+        if all((ROOT / row.run(seed) / "model").is_dir() for seed in seeds):
+            figures = measured(row, seeds, data)
             command = shlex.join(row.command(0, shared)).replace("--seed 0 --resume", "--seed S")
-            found.setdefault(row.table, {})[row.name] = {"command": command, **figures}
+            found.setdefault(row.table, {})[row.name] = {"command": command, "seeds": given.seeds, **figures}
             print(row.table, row.name, *(f"{100 * figures[task]['value']:.1f}" for task in TASKS), flush=True)
     write_json(KEPT, found)
     sys.exit(0 if well else 1)

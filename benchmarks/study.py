@@ -2,9 +2,12 @@
 
 python benchmarks/study.py main --list                      # the commands
 python benchmarks/study.py main --jobs 8 --data FOLDER      # trains what has no result yet, into runs/study
+python benchmarks/study.py codes --seeds 1                  # of seed 0 alone
 python benchmarks/study.py main --collect                   # figures into benchmarks/study.json
 
-Settings that all runs of a machine share go behind --set, such as training.bf16=true on a GPU.
+Settings that all runs of a machine share go behind --set, such as training.bf16=true on a GPU. Figures of
+rows whose runs are elsewhere stay as they are; which cases were right is kept with them, so that rows of
+several machines can be tested against each other.
 """
 
 import argparse
@@ -27,7 +30,6 @@ ROOT = Path(__file__).parents[1]
 RUNS = Path("runs/study")
 KEPT = Path(__file__).with_name("study.json")
 
-SEEDS = (0, 1, 2)
 READ_BEFORE = ("dialogue", "text")
 SETS = ("ubuntu", "convai2", "self-dialogue", "dailydialog")
 
@@ -206,44 +208,58 @@ def train_side_by_side(commands: dict[Path, list[str]], *, jobs: int, data: str)
     return all(training.result() for training in begun.values())
 
 
-def collected(rows: list[Row]) -> dict[str, Any]:
+def collected(rows: list[Row], kept: dict[str, Any], seeds: tuple[int, ...]) -> dict[str, Any]:
     """Figures of every row whose seeds are all done: R@1, R@5 and MRR with intervals, and tests case by case.
 
     A case's value is its mean over the seeds, so that an interval says how much other cases would matter;
     the deviation over seeds stands beside it.
+
+    Args:
+        kept: figures from before, of rows whose runs are not here.
     """
-    places: dict[str, NDArray[np.int64]] = {}
-    found: dict[str, Any] = {}
+    found = dict(kept)
     for row in rows:
-        runs = [ROOT / row.run(seed) for seed in SEEDS]
+        runs = [ROOT / row.run(seed) for seed in seeds]
         undone = [run.name for run in runs if not (run / "model").is_dir()]
         if undone:
             print(f"{row.name}: not yet, {', '.join(undone)} not done")
             continue
         results = [read_json(run / "result.json") for run in runs]
-        places[row.name] = np.array([result["places"] for result in results])
-        at_1 = (places[row.name] == 1).mean(axis=1)
+        places = np.array([result["places"] for result in results])
+        at_1 = (places == 1).mean(axis=1)
         found[row.name] = {
             "command": _command(runs[0]),
             "machine": _machine(runs[0]),
             "seeds": [float(value) for value in at_1],
             "deviation": float(at_1.std(ddof=1)) if len(at_1) > 1 else 0.0,
             "seconds": [result["train"]["train_runtime"] for result in results],
-            **{name: figure(sample)._asdict() for name, sample in _samples(places[row.name]).items()},
+            "cases": places.shape[1],
+            "right": [np.packbits(each == 1).tobytes().hex() for each in places],
+            **{name: figure(sample)._asdict() for name, sample in _samples(places).items()},
         }
-        if row.against in places:
-            ours, theirs = _samples(places[row.name])["R@1"], _samples(places[row.against])["R@1"]
+    for row in rows:
+        if "right" in found.get(row.name, {}) and "right" in found.get(row.against, {}):
+            ours, theirs = (_kept_sample(found[name]) for name in (row.name, row.against))
             found[row.name]["against"] = {"row": row.against, **difference(ours, theirs)._asdict()}
     return found
 
 
 def _samples(places: NDArray[np.int64]) -> dict[str, Sample]:
-    columns = {
-        "R@1": (places == 1).mean(axis=0),
-        "R@5": (places <= 5).mean(axis=0),
-        "MRR": (1 / places).mean(axis=0),
+    return {
+        "R@1": _sample("R@1", places == 1),
+        "R@5": _sample("R@5", places <= 5),
+        "MRR": _sample("MRR", 1 / places),
     }
-    return {name: Sample(MeanOf(name), {name: values}) for name, values in columns.items()}
+
+
+def _sample(name: str, values: NDArray[Any]) -> Sample:
+    return Sample(MeanOf(name), {name: values.mean(axis=0)})
+
+
+def _kept_sample(row: dict[str, Any]) -> Sample:
+    """R@1, case by case, of figures that are kept."""
+    bits = [np.frombuffer(bytes.fromhex(each), dtype=np.uint8) for each in row["right"]]
+    return _sample("R@1", np.unpackbits(np.array(bits), axis=1, count=row["cases"]))
 
 
 def _command(run: Path) -> str:
@@ -265,27 +281,29 @@ def main() -> None:
     parser.add_argument("part", choices=PARTS)
     parser.add_argument("--only", default="", help="train rows whose name holds this")
     parser.add_argument("--jobs", type=int, default=1, help="trainings side by side")
+    parser.add_argument("--seeds", type=int, default=3, help="of each row: 0, 1, ...")
     parser.add_argument("--data", default=os.environ.get("TERCET_DATA", "."))
     parser.add_argument("--set", action="append", default=[], help="a setting of all runs")
     parser.add_argument("--list", action="store_true", help="print the commands and stop")
     parser.add_argument("--collect", action="store_true", help="write study.json and stop")
     given = parser.parse_args()
-    rows, shared = PARTS[given.part](), tuple(given.set)
+    rows, shared, seeds = PARTS[given.part](), tuple(given.set), tuple(range(given.seeds))
     wanted = [row for row in rows if given.only in row.name]
     well = True
     if given.list:
         if given.part == "pretraining":
             print(*map(shlex.join, pretrainings(shared).values()), sep="\n")
         for row in wanted:
-            print(*(shlex.join(row.command(seed, shared)) for seed in SEEDS), sep="\n")
+            print(*(shlex.join(row.command(seed, shared)) for seed in seeds), sep="\n")
         return
     if not given.collect:
         data = str(Path(given.data).resolve())
-        todo = {row.run(seed): row.command(seed, shared) for seed in SEEDS for row in wanted}
+        todo = {row.run(seed): row.command(seed, shared) for seed in seeds for row in wanted}
         first = pretrainings(shared) if given.part == "pretraining" else {}
         well = all(train_side_by_side(each, jobs=given.jobs, data=data) for each in (first, todo))
-    found = collected(rows)
-    write_json(KEPT, read_json_if_there(KEPT) | {given.part: found})
+    kept = read_json_if_there(KEPT)
+    found = collected(rows, kept.get(given.part, {}), seeds)
+    write_json(KEPT, kept | {given.part: found})
     for name, row in found.items():
         print(f"{name}: R@1 {100 * row['R@1']['value']:.1f}")
     sys.exit(0 if well else 1)

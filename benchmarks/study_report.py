@@ -101,10 +101,9 @@ def set_section(name: str, rows: dict[str, Any]) -> str:
         row = rows.get(f"{name} {kind}")
         if row is None:
             continue
-        spread = f"{100 * row['deviation']:.1f}"
         minutes = f"{mean(row['seconds']) / 60:.1f}"
         against = against_cell(row.get("against"), name)
-        cells = [shown(row["R@1"]), spread, shown(row["R@5"]), shown(row["MRR"]), against, minutes]
+        cells = [shown(row["R@1"]), spread(row), shown(row["R@5"]), shown(row["MRR"]), against, minutes]
         lines.append(f"| {title} | {' | '.join(cells)} |")
         commands.append(f"`{row['command']}`")
     lines.append(f"\n{'  '.join([*commands, ''])}".replace("  ", "  \n"))
@@ -140,7 +139,7 @@ def code_section(rows: dict[str, Any]) -> str:
         for kind in CODES:
             row = rows.get(f"codes {kind} {count}")
             theirs = PAPER_CODES[kind][place]
-            ours = "" if row is None else f"{100 * row['R@1']['value']:.1f} ± {100 * row['deviation']:.1f}"
+            ours = "" if row is None else f"{100 * row['R@1']['value']:.1f}{spread(row, sign=' ± ')}"
             cells.append(f"{ours} *{theirs}*" if theirs is not None else ours)
         lines.append(f"| {count} | {' | '.join(cells)} |")
     lines.append(
@@ -160,7 +159,7 @@ def other_section(rows: dict[str, Any]) -> str:
     for name, row in rows.items():
         theirs = f"*{PAPER_OTHERS[name]}*" if name in PAPER_OTHERS else ""
         title = name.replace("_", " ")
-        lines.append(f"| {title} | {shown(row['R@1'])} | {100 * row['deviation']:.1f} | {theirs} |")
+        lines.append(f"| {title} | {shown(row['R@1'])} | {spread(row)} | {theirs} |")
     lines.append(
         "\n![R@1 against negatives](negatives.png)\n\n`python benchmarks/study.py others --list` has the "
         "commands.\n"
@@ -193,7 +192,7 @@ def sbert_section(tables: dict[str, dict[str, Any]]) -> str:
     """Sentence-BERT's ablations."""
     lines = [
         "## Sentence-BERT's choices\n",
-        "Spearman's ρ x 100 on dev files, mean of seeds 0, 1, 2; in italics the paper's on "
+        "Spearman's ρ x 100 on dev files, mean over the seeds (0, 1, ...); in italics the paper's on "
         "STSb dev (Reimers & Gurevych, 2019, table 6).\n",
         "| | | STSb dev | SICK dev | paper |",
         "|---|---|---:|---:|---:|",
@@ -210,6 +209,11 @@ def sbert_section(tables: dict[str, dict[str, Any]]) -> str:
 def shown(figure: dict[str, float]) -> str:
     """A figure with its interval."""
     return f"{100 * figure['value']:.1f} ({100 * figure['low']:.1f}-{100 * figure['high']:.1f})"
+
+
+def spread(row: dict[str, Any], *, sign: str = "") -> str:
+    """The deviation over seeds, if there are several."""
+    return f"{sign}{100 * row['deviation']:.1f}" if len(row["seeds"]) > 1 else ""
 
 
 def codes_panel(rows: dict[str, Any]) -> Callable[[Any], None]:
