@@ -268,6 +268,7 @@ def trained_section(table: dict[str, Any]) -> str:
         before = f"{row['untrained']:.1f}" if "untrained" in row else ""
         reached = f"{mean(row['seeds']):.1f} ± {stdev(row['seeds']):.1f}"
         command = f"`tercet train {row['recipe']} --set training.bf16=true --seed S`"
+        command += f" ({row['note']})" if "note" in row else ""
         lines.append(f"| {row['name']} | {before} | {seeds} | {reached} | *{row['paper']}* | {command} |")
     return "\n".join([*lines, ""])
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from study import ROOT, folder_name, train_side_by_side, training
 
-from tercet.files import write_json
+from tercet.files import read_json_if_there, write_json
 
 RUNS = Path("runs/sbert")
 KEPT = Path(__file__).with_name("sbert_tables.json")
@@ -107,12 +107,12 @@ def main() -> None:
         return
     data = str(Path(given.data).resolve())
     well = train_side_by_side(commands, jobs=given.jobs, data=data)
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, dict[str, Any]] = read_json_if_there(KEPT)  # rows of other machines
     for row in rows():
         if all((ROOT / row.run(seed) / "model").is_dir() for seed in seeds):
             figures = measured(row, seeds, data)
             command = shlex.join(row.command(0, shared)).replace("--seed 0 --resume", "--seed S")
-            found.setdefault(row.table, {})[row.name] = {"command": command, "seeds": given.seeds, **figures}
+            found.setdefault(row.table, {})[row.name] = {"command": command, "seeds": len(seeds), **figures}
             print(row.table, row.name, *(f"{100 * figures[task]['value']:.1f}" for task in TASKS), flush=True)
     write_json(KEPT, found)
     sys.exit(0 if well else 1)

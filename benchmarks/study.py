@@ -217,12 +217,15 @@ def collected(rows: list[Row], kept: dict[str, Any], seeds: tuple[int, ...]) -> 
     Args:
         kept: figures from before, of rows whose runs are not here.
     """
-    found = dict(kept)
+    found = {row.name: kept[row.name] for row in rows if row.name in kept}
     for row in rows:
         runs = [ROOT / row.run(seed) for seed in seeds]
         undone = [run.name for run in runs if not (run / "model").is_dir()]
         if undone:
             print(f"{row.name}: not yet, {', '.join(undone)} not done")
+            continue
+        if len(kept.get(row.name, {}).get("seeds", ())) > len(seeds):
+            print(f"{row.name}: stays as it is, with more seeds")
             continue
         results = [read_json(run / "result.json") for run in runs]
         places = np.array([result["places"] for result in results])
@@ -231,17 +234,29 @@ def collected(rows: list[Row], kept: dict[str, Any], seeds: tuple[int, ...]) -> 
             "command": _command(runs[0]),
             "machine": _machine(runs[0]),
             "seeds": [float(value) for value in at_1],
-            "deviation": float(at_1.std(ddof=1)) if len(at_1) > 1 else 0.0,
+            "deviation": float(at_1.std(ddof=1)) if len(at_1) > 1 else None,
             "seconds": [result["train"]["train_runtime"] for result in results],
             "cases": places.shape[1],
             "right": [np.packbits(each == 1).tobytes().hex() for each in places],
             **{name: figure(sample)._asdict() for name, sample in _samples(places).items()},
         }
     for row in rows:
-        if "right" in found.get(row.name, {}) and "right" in found.get(row.against, {}):
-            ours, theirs = (_kept_sample(found[name]) for name in (row.name, row.against))
-            found[row.name]["against"] = {"row": row.against, **difference(ours, theirs)._asdict()}
+        if row.name in found and row.against in found:
+            _test(found, row)
     return found
+
+
+def _test(found: dict[str, Any], row: Row) -> None:
+    """Put the test of a row against another into it, if both are of the same cases and as many seeds."""
+    ours, theirs = found[row.name], found[row.against]
+    if any(name not in each for each in (ours, theirs) for name in ("right", "cases")):
+        print(f"{row.name}: its cases or those of {row.against} are not kept, an older test stays")
+    elif (ours["cases"], len(ours["right"])) != (theirs["cases"], len(theirs["right"])):
+        ours.pop("against", None)
+        print(f"{row.name}: not tested, since {row.against} has other cases or seeds")
+    else:
+        tested = difference(_kept_sample(ours), _kept_sample(theirs))
+        ours["against"] = {"row": row.against, **tested._asdict()}
 
 
 def _samples(places: NDArray[np.int64]) -> dict[str, Sample]:
@@ -287,6 +302,8 @@ def main() -> None:
     parser.add_argument("--list", action="store_true", help="print the commands and stop")
     parser.add_argument("--collect", action="store_true", help="write study.json and stop")
     given = parser.parse_args()
+    if given.seeds < 1:
+        parser.error("--seeds must be at least 1")
     rows, shared, seeds = PARTS[given.part](), tuple(given.set), tuple(range(given.seeds))
     wanted = [row for row in rows if given.only in row.name]
     well = True

@@ -105,15 +105,13 @@ def set_section(name: str, rows: dict[str, Any]) -> str:
         against = against_cell(row.get("against"), name)
         cells = [shown(row["R@1"]), spread(row), shown(row["R@5"]), shown(row["MRR"]), against, minutes]
         lines.append(f"| {title} | {' | '.join(cells)} |")
-        commands.append(f"`{row['command']}`")
-    lines.append(f"\n{'  '.join([*commands, ''])}".replace("  ", "  \n"))
-    lines.append(f"Seeds {seeds_of(rows, name)}; {rows[f'{name} bi']['machine']}.\n")
-    return "\n".join(lines)
+        commands.append(f"`{row['command']}`, seeds {seeds_of(row)}; {row['machine']}")
+    return "\n".join([*lines, "", "  \n".join(commands), ""])
 
 
-def seeds_of(rows: dict[str, Any], name: str) -> str:
+def seeds_of(row: dict[str, Any]) -> str:
     """Which seeds there are."""
-    return ", ".join(map(str, range(len(rows[f"{name} bi"]["seeds"]))))
+    return ", ".join(map(str, range(len(row["seeds"]))))
 
 
 def against_cell(gap: dict[str, Any] | None, name: str) -> str:
@@ -213,7 +211,16 @@ def shown(figure: dict[str, float]) -> str:
 
 def spread(row: dict[str, Any], *, sign: str = "") -> str:
     """The deviation over seeds, if there are several."""
-    return f"{sign}{100 * row['deviation']:.1f}" if len(row["seeds"]) > 1 else ""
+    return "" if row["deviation"] is None else f"{sign}{100 * row['deviation']:.1f}"
+
+
+def bars(rows: list[dict[str, Any]]) -> list[list[float]]:
+    """What other cases would give, below and above each figure."""
+    found = [row["R@1"] for row in rows]
+    return [
+        [100 * (each["value"] - each["low"]) for each in found],
+        [100 * (each["high"] - each["value"]) for each in found],
+    ]
 
 
 def codes_panel(rows: dict[str, Any]) -> Callable[[Any], None]:
@@ -226,7 +233,7 @@ def codes_panel(rows: dict[str, Any]) -> Callable[[Any], None]:
             axes.errorbar(
                 [count for count, _ in there],
                 [100 * row["R@1"]["value"] for _, row in there],
-                yerr=[100 * row["deviation"] for _, row in there],
+                yerr=bars([row for _, row in there]),
                 color=colour,
                 marker="o",
                 capsize=3,
@@ -250,7 +257,7 @@ def negatives_panel(rows: dict[str, Any]) -> Callable[[Any], None]:
         axes.errorbar(
             [count for count, _ in there],
             [100 * row["R@1"]["value"] for _, row in there],
-            yerr=[100 * row["deviation"] for _, row in there],
+            yerr=bars([row for _, row in there]),
             color=COLOURS[0],
             marker="o",
             capsize=3,
