@@ -161,7 +161,7 @@ CHAPTERS = (
     ),
     Chapter(
         "Korean",
-        "Spearman's ρ x 100 on KorSTS dev. The packaged model knows no Korean beyond its letters.",
+        "Spearman's ρ x 100 on KorSTS dev. The packaged models know no Korean beyond its letters.",
         "spearman",
         {"korsts-dev": "KorSTS dev"},
         ("bi", "wordllama", "tfidf", "bm25"),

@@ -95,5 +95,5 @@ def tiny(tiny_folder: Callable[[str], Path]) -> tercet.BiEncoder:
 
 @pytest.fixture(scope="session")
 def minilm() -> tercet.BiEncoder:
-    """The model that comes with tercet."""
+    """The bi-encoder that comes with tercet."""
     return tercet.load("bi", device="cpu")

@@ -5,7 +5,8 @@ python recipes/default/data.py --data FOLDER
 FOLDER holds self_dialogue, ubuntu_irc, stsb, argkp and nli/cf_snli as docs/training.md describes them.
 Written to FOLDER/default (or --out) are
 
-replies.jsonl.gz        contexts with answers, texts with the nearest one, and 15 others of the same set each
+replies.jsonl.gz        contexts with answers, texts with the nearest one, words with the dialogue they are
+                        from; and 15 others of the same set each
 replies_dev.jsonl.gz    2,000 more, to look at
 """
 
@@ -27,6 +28,9 @@ MOST_TURNS = 10
 HELD_OUT = 2000
 OTHERS = 15
 FEW = 4
+TURNS_OF_A_DOCUMENT = 12
+FEWEST_WORDS_ASKED = 6
+WORDS_KEPT = 0.7
 SAME = 4
 """From this score of STSb on, two texts say the same."""
 
@@ -68,7 +72,7 @@ class Sets:
 
 
 def replies(sets: Sets) -> Iterator[list[Reply]]:
-    """Answers to dialogues, paraphrases, and what follows from arguments and premises, set by set."""
+    """Answers to dialogues, paraphrases, dialogues that words are from, and what follows, set by set."""
     yield [Reply(*talk) for talk in _turns(sets, 120_000)]
     yield [Reply(*talk) for talk in sets.some(sets.ubuntu)]
     same = [row for row in sets.rows("stsb/train") if row["score"] >= SAME]
@@ -76,6 +80,7 @@ def replies(sets: Sets) -> Iterator[list[Reply]]:
     said = sets.some((turn for turns in sets.dialogues for turn in turns), 40_000)
     written = [row[text] for row in sets.rows("nli/cf_snli_train") for text in ("text_a", "text_b")]
     yield [Reply(*pair) for texts in (said, sets.some(written)) for pair in _nearest(sets, texts)]
+    yield _documents(sets, 12_000)
     for name, right_label in (("argkp/all", 1), ("nli/cf_snli_train", "entailment")):
         follows: dict[str, tuple[list[str], list[str]]] = {}
         for row in sets.some(sets.rows(name)):
@@ -114,6 +119,29 @@ def _nearest(sets: Sets, texts: Iterable[str]) -> Iterator[tuple[str, str]]:
     near = nearest(text_vectors(sets.scorer, different), 2)
     for place, text in enumerate(different):
         yield text, different[next(other for other in near[place].tolist() if other != place)]
+
+
+def _documents(sets: Sets, count: int) -> list[Reply]:
+    """Some words of a turn, the dialogue around it as one long text, and dialogues that are near to that.
+
+    Of every other dialogue the turn itself is taken out: then only what it is about can lead there.
+    """
+    found: list[tuple[str, str]] = []
+    for turns in sets.some(sets.dialogues, count):
+        place = sets.chance.randrange(len(turns))
+        words = [word for word in turns[place].split() if sets.chance.random() < WORDS_KEPT]
+        first = max(0, place - sets.chance.randrange(TURNS_OF_A_DOCUMENT))
+        around = list(turns[first : first + TURNS_OF_A_DOCUMENT])
+        if sets.chance.random() < 0.5:
+            del around[place - first]
+        if len(words) >= FEWEST_WORDS_ASKED and around:
+            found.append((" ".join(words), " ".join(around)))
+    texts = [text for _, text in found]
+    near = nearest(text_vectors(sets.scorer, texts), min(OTHERS + 1, len(texts)))
+    return [
+        Reply(words, text, [texts[other] for other in near[place].tolist() if other != place])
+        for place, (words, text) in enumerate(found)
+    ]
 
 
 def held_out(rows: list[Any], count: int) -> tuple[list[Any], list[Any]]:

@@ -21,6 +21,7 @@ from tercet.models.cross import CrossEncoder
 from tercet.models.dual import DualEncoder
 from tercet.models.load import load
 from tercet.models.scorer import Scorer, best
+from tercet.models.sources import lasting_name
 from tercet.records import Codes, Context, Counts, Floats, Hit, Hits, as_text
 
 Mode: TypeAlias = Literal["vectors", "words", "both"]
@@ -60,7 +61,7 @@ class Retriever:
         precision: Precision = "fp32",
         device: str | None = None,
     ) -> None:
-        model = None if isinstance(scorer, Scorer) else remembered(scorer)
+        model = None if isinstance(scorer, Scorer) else lasting_name(scorer)
         self.scorer = opened(scorer, precision, device)
         self.reranker = reranker
         self._temporary = TemporaryDirectory(prefix="tercet-") if path is None else None
@@ -349,12 +350,6 @@ def unit(vectors: Floats) -> Floats:
     lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
     made: Floats = vectors / np.maximum(lengths, 1e-12)
     return made
-
-
-def remembered(source: str | PathLike[str]) -> str:
-    """Where a model lies, also seen from another folder."""
-    path = Path(source)
-    return str(path.resolve()) if path.is_dir() else str(source)
 
 
 def opened(source: Scorer | str | PathLike[str], precision: Precision, device: str | None) -> DualEncoder:

@@ -9,7 +9,7 @@ import pytest
 
 import tercet
 from tercet.models import sources
-from tercet.models.sources import find_folder
+from tercet.models.sources import find_folder, lasting_name
 
 
 @pytest.fixture
@@ -40,8 +40,9 @@ def test_a_cached_hub_model_loads_without_the_network() -> None:
 
 
 @pytest.mark.usefixtures("no_network")
-def test_a_packaged_model_loads_without_the_network() -> None:
-    assert tercet.load("bi", device="cpu").width == 384
+@pytest.mark.parametrize("name", sources.PACKAGED)
+def test_a_packaged_model_loads_without_the_network(name: str) -> None:
+    assert tercet.load(name, device="cpu").kind == name
 
 
 @pytest.mark.usefixtures("hub_cache")
@@ -55,12 +56,37 @@ def test_a_hub_model_that_cannot_be_fetched_is_explained(monkeypatch: pytest.Mon
 
 def test_a_missing_path_is_named_with_the_choices(tmp_path: Path) -> None:
     with pytest.raises(
-        tercet.ModelError, match=r"there is no folder .*nowhere: check the path, or name one of bi"
+        tercet.ModelError, match=r"no folder .*nowhere: check the path, or name one of bi, poly, cross"
     ):
         find_folder(tmp_path / "nowhere")
 
 
 def test_a_missing_package_prints_its_install_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "PACKAGED", {"bi": "no-such-package"})
+    monkeypatch.setattr(sources, "BACKBONE", "no-such-package")
     with pytest.raises(tercet.MissingExtraError, match="pip install no-such-package"):
         find_folder("bi")
+
+
+def test_a_folder_that_is_called_like_a_packaged_model_is_meant_by_its_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("poly").mkdir()
+    assert find_folder("./poly") == find_folder(Path("poly")) == Path("poly")
+    assert lasting_name("./poly") == str(tmp_path / "poly")
+    with pytest.warns(UserWarning, match=r"poly is the model that comes with tercet; .* write \./poly"):
+        assert find_folder("poly") == sources.OWN_MODELS / "poly"
+    assert lasting_name("poly") == "poly"
+
+
+def test_a_packaged_model_that_was_not_installed_is_explained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources, "OWN_MODELS", tmp_path)
+    with pytest.raises(tercet.ModelError, match=r"own model cross is missing at .*: install tercet again"):
+        find_folder("cross")
+
+
+def test_what_was_learnt_alone_is_no_encoder_to_build_on() -> None:
+    with pytest.raises(tercet.ModelError, match="no encoder to build on: name the model that it began with"):
+        tercet.CrossEncoder.from_backbone("cross", device="cpu")

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from tercet.evaluate.run import Table
 
 MODEL_HELP = (
-    "A model: bi, a folder, a hub id; bm25, tfidf or wordllama; mean:FOLDER or first:FOLDER for an untrained "
-    "encoder; LABEL=FOLDER,FOLDER for several seeds."
+    "A model: bi, poly, cross, a folder, a hub id; bm25, tfidf or wordllama; mean:FOLDER or first:FOLDER "
+    "for an untrained encoder; LABEL=FOLDER,FOLDER for several seeds."
 )
 TASK_HELP = (
     "A task: a TOML file (tasks/ has some), or KIND:FILE, where KIND is similarity, choices, answers, pairs, "

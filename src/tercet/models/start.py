@@ -13,7 +13,7 @@ from tercet.models.cross import CrossEncoder
 from tercet.models.load import AnyScorer, load
 from tercet.models.manifest import reading_settings
 from tercet.models.poly import PolyEncoder
-from tercet.models.sources import PACKAGED
+from tercet.models.sources import lasting_name
 
 StartKind: TypeAlias = Literal["model", "bi", "poly", "cross"]
 START_KINDS: tuple[StartKind, ...] = get_args(StartKind)
@@ -32,7 +32,7 @@ class Start:
     kind: StartKind = "model"
     """``model``: the one that ``source`` names, as it is. Otherwise an untrained one over ``source``."""
     source: str = "bi"
-    """``bi`` (comes with tercet), a folder, or a hub id."""
+    """``bi`` (comes with tercet), a folder, or a hub id; of a finished model also ``poly`` and ``cross``."""
     settings: dict[str, Any] = field(default_factory=dict)
     """Of an untrained one: the fields of its kind's config, such as ``codes``."""
     pooling: tuple[PoolingKind, ...] = ("mean",)
@@ -87,10 +87,7 @@ def resolved(start: Start) -> dict[str, Any]:
 
 def written_start(start: Start) -> dict[str, Any]:
     """For a folder that holds only what was learnt: where that began."""
-    source = start.source
-    if source not in PACKAGED and Path(source).is_dir():
-        source = str(Path(source).resolve())  # found from any folder
-    return resolved(start) | {"source": source}
+    return resolved(start) | {"source": lasting_name(start.source)}
 
 
 def read_start(folder: Path, manifest: dict[str, Any]) -> Start:
