@@ -91,9 +91,9 @@ CHAPTERS = (
     ),
     Chapter(
         "Response selection",
-        "R@1 x 100 among the candidates of each context. Nothing of ours here was trained on these sets (for the "
-        "packaged poly- and cross-encoder see their cards in `src/tercet/weights`); the paper's models were, "
-        "and ConvAI2's wrong candidates are not the official ones.",
+        "R@1 x 100 among the candidates of each context. Nothing of ours here was trained on these sets (for "
+        "the packaged poly- and cross-encoder see their cards in `src/tercet/weights`); the paper's models "
+        "were, and ConvAI2's wrong candidates are not the official ones.",
         "R@1",
         {
             "convai2": "ConvAI2, 20",
