@@ -1,6 +1,8 @@
 """A file is made once, and again when what it comes from has changed."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -23,6 +25,23 @@ def test_a_file_is_kept_while_its_origin_is_the_same(tmp_path: Path) -> None:
         file = steps.file("x.txt", origin, writes(text))
         assert file.read_text() == expected
         assert steps.made == (["x.txt"] if expected == text else [])
+
+
+def test_what_another_run_is_making_is_waited_for(tmp_path: Path) -> None:
+    begun, told = Event(), Event()
+
+    def makes(file: Path) -> None:
+        begun.set()
+        told.wait(timeout=30)  # until the other one knows
+        file.write_text("one")
+
+    with ThreadPoolExecutor() as pool:
+        first = pool.submit(Steps(tmp_path / "run").file, "x.txt", {}, makes)
+        begun.wait(timeout=30)
+        second = Steps(tmp_path / "run", say=lambda _: told.set())
+        assert second.file("x.txt", {}, writes("two")).read_text() == "one"
+        assert second.made == []
+    assert first.result() == tmp_path / "run/x.txt"
 
 
 def test_half_a_file_is_none(tmp_path: Path) -> None:

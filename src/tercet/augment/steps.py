@@ -1,15 +1,19 @@
 """Files that are made once: each is kept while what it was made from stays the same.
 
 Beside ``NAME`` lies ``NAME.from.json``, which says from what it was made: settings, and the hashes of files.
-A killed run finds its files again; a changed setting makes anew only what comes after it.
+A killed run finds its files again; a changed setting makes anew only what comes after it. Several runs may
+work in one folder: what one of them makes, the others wait for.
 """
 
 import json
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import Any
+
+from filelock import FileLock, Timeout
 
 from tercet.errors import OutputError
 from tercet.files import check_parent, new_file, write_json, writing
@@ -18,6 +22,7 @@ Make = Callable[[Path], None]
 
 MARK = "augment.json"
 """Tells a folder of ours from any other, in which nothing may be replaced."""
+LOCKS = ".locks"
 
 
 class Steps:
@@ -38,49 +43,68 @@ class Steps:
         with writing(folder):
             folder.mkdir(exist_ok=True)
             write_json(folder / MARK, {"made by": "tercet augment"})
+            (folder / LOCKS).mkdir(exist_ok=True)
 
     def file(self, name: str, origin: Mapping[str, Any], make: Make) -> Path:
         """A file that ``make`` writes, whole or not at all."""
         path = self.folder / name
-        if self._is_from(path, origin):
-            return path
-        self._begin(path)
-        with new_file(path, overwrite=True) as partial:
-            make(partial)
-        return self._end(path, origin)
+        with self._alone(name):
+            if self._is_from(path, origin):
+                return path
+            self._begin(path)
+            with new_file(path, overwrite=True) as partial:
+                make(partial)
+            return self._end(path, origin)
 
     def growing_file(self, name: str, origin: Mapping[str, Any], make: Make) -> Path:
         """A file that ``make`` adds to, from where a killed run left it."""
         path = self.folder / name
-        if self._is_from(path, origin):
+        with self._alone(name):
+            if self._is_from(path, origin):
+                return path
+            growing = path.with_name(f"{name}.growing")
+            if not self._is_from(growing, origin):
+                growing.unlink(missing_ok=True)
+                write_json(_note(growing), plain(origin))
+                growing.touch()
+            self._begin(path)
+            make(growing)
+            self._end(path, origin)  # before it has its name: a kill here costs nothing
+            growing.replace(path)
+            _note(growing).unlink(missing_ok=True)
             return path
-        growing = path.with_name(f"{name}.growing")
-        if not self._is_from(growing, origin):
-            growing.unlink(missing_ok=True)
-            write_json(_note(growing), plain(origin))
-            growing.touch()
-        self._begin(path)
-        make(growing)
-        self._end(path, origin)  # before it has its name: a kill here costs nothing
-        growing.replace(path)
-        _note(growing).unlink(missing_ok=True)
-        return path
 
     def run(self, name: str, origin: Mapping[str, Any], make: Callable[[Path, bool], None]) -> Path:
         """A training's folder, which ``make`` begins, or, told so, goes on with."""
         path = self.folder / name
         note = _note(path)
-        begun = path.is_dir() and self._is_from(path, origin)
-        if not begun:
-            note.unlink(missing_ok=True)  # first: half a folder must not pass for a whole one
-            if path.exists():
-                shutil.rmtree(path)
-            write_json(note, plain(origin))
-        if not (path / "model").is_dir():
-            self._say(f"{name}: {'going on' if begun else 'training'}")
-            self.made.append(name)
-            make(path, begun)
+        with self._alone(name):
+            begun = path.is_dir() and self._is_from(path, origin)
+            if not begun:
+                note.unlink(missing_ok=True)  # first: half a folder must not pass for a whole one
+                if path.exists():
+                    shutil.rmtree(path)
+                write_json(note, plain(origin))
+            if not (path / "model").is_dir():
+                self._say(f"{name}: {'going on' if begun else 'training'}")
+                self.made.append(name)
+                make(path, begun)
         return path
+
+    @contextmanager
+    def _alone(self, name: str) -> Iterator[None]:
+        """Nobody else makes this meanwhile; what they are making is waited for."""
+        lock = FileLock(self.folder / LOCKS / name)
+        with writing(self.folder / LOCKS):
+            try:
+                lock.acquire(timeout=0)
+            except Timeout:
+                self._say(f"{name}: another run is making it")
+                lock.acquire()
+        try:
+            yield
+        finally:
+            lock.release()
 
     def _is_from(self, path: Path, origin: Mapping[str, Any]) -> bool:
         note = _note(path)
