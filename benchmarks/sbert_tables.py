@@ -2,6 +2,7 @@
 
 python benchmarks/sbert_tables.py --list                     # the commands
 python benchmarks/sbert_tables.py --jobs 8 --data FOLDER     # trains what is missing, measures everything
+python benchmarks/sbert_tables.py --collect --data FOLDER    # measures what is trained
 
 Figures go to benchmarks/sbert_tables.json. Settings that all runs of a machine share go behind --set, such as
 training.bf16=true on a GPU.
@@ -16,7 +17,8 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from study import ROOT, folder_name, train_side_by_side, training
+from study import ROOT, train_side_by_side
+from study_rows import folder_name, training
 
 from tercet.files import read_json_if_there, write_json
 
@@ -78,16 +80,23 @@ def rows() -> list[Row]:
     ]
 
 
-def measured(row: Row, seeds: range, data: str) -> dict[str, Any]:
-    """Spearman on the dev files, over all seeds."""
-    models = ",".join(str(row.run(seed) / "model") for seed in seeds)
+def measured(done: list[Row], seeds: range, data: str) -> list[dict[str, Any]]:
+    """Spearman of each row on the dev files, over all seeds."""
+    models = [
+        f"{place}=" + ",".join(str(row.run(seed) / "model") for seed in seeds)
+        for place, row in enumerate(done)
+    ]
     tasks = [f"tasks/{task}.toml" for task in TASKS]
-    words = [sys.executable, "-m", "tercet", "evaluate", f"ours={models}", *tasks, "--json", "--data", data]
+    words = [sys.executable, "-m", "tercet", "evaluate", *models, *tasks, "--json", "--data", data]
     ended = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
     results = json.loads(ended.stdout.splitlines()[-1])["tasks"]
-    return {
-        task: result["rows"][0]["measures"]["spearman"] for task, result in zip(TASKS, results, strict=True)
-    }
+    return [
+        {
+            task: result["rows"][place]["measures"]["spearman"]
+            for task, result in zip(TASKS, results, strict=True)
+        }
+        for place in range(len(done))
+    ]
 
 
 def main() -> None:
@@ -99,6 +108,7 @@ def main() -> None:
     parser.add_argument("--data", default=os.environ.get("TERCET_DATA", "."))
     parser.add_argument("--set", action="append", default=[], help="a setting of all runs")
     parser.add_argument("--list", action="store_true", help="print the commands and stop")
+    parser.add_argument("--collect", action="store_true", help="measure what is trained and stop")
     given = parser.parse_args()
     shared, seeds = tuple(given.set), range(given.seeds)
     commands = {row.run(seed): row.command(seed, shared) for seed in seeds for row in rows()}
@@ -106,14 +116,13 @@ def main() -> None:
         print(*map(shlex.join, commands.values()), sep="\n")
         return
     data = str(Path(given.data).resolve())
-    well = train_side_by_side(commands, jobs=given.jobs, data=data)
+    well = given.collect or train_side_by_side(commands, jobs=given.jobs, data=data)
     found: dict[str, dict[str, Any]] = read_json_if_there(KEPT)  # rows of other machines
-    for row in rows():
-        if all((ROOT / row.run(seed) / "model").is_dir() for seed in seeds):
-            figures = measured(row, seeds, data)
-            command = shlex.join(row.command(0, shared)).replace("--seed 0 --resume", "--seed S")
-            found.setdefault(row.table, {})[row.name] = {"command": command, "seeds": len(seeds), **figures}
-            print(row.table, row.name, *(f"{100 * figures[task]['value']:.1f}" for task in TASKS), flush=True)
+    done = [row for row in rows() if all((ROOT / row.run(seed) / "model").is_dir() for seed in seeds)]
+    for row, figures in zip(done, measured(done, seeds, data) if done else (), strict=True):
+        command = shlex.join(row.command(0, shared)).replace("--seed 0 --resume", "--seed S")
+        found.setdefault(row.table, {})[row.name] = {"command": command, "seeds": len(seeds), **figures}
+        print(row.table, row.name, *(f"{100 * figures[task]['value']:.1f}" for task in TASKS), flush=True)
     write_json(KEPT, found)
     sys.exit(0 if well else 1)
 

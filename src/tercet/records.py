@@ -156,13 +156,14 @@ class Lesson:
 
     ``targets`` is one number for a single candidate (a score, a label), one for each candidate (a teacher's
     scores), or none where the first candidate is the answer and the others are wrong. ``where`` is the file
-    and the line that it comes from.
+    and the line that it comes from, ``group`` what else belongs with it, such as a dialogue.
     """
 
     context: Context
     candidates: tuple[str, ...]
     targets: tuple[float, ...] = ()
     where: str = field(default="", compare=False)
+    group: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)

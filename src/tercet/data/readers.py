@@ -1,7 +1,8 @@
 """Which file is read, as what, and which of its columns is which."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
@@ -76,7 +77,9 @@ class DataConfig:
     """Of that chance."""
     drop_overlap: bool = False
     """Leave out training rows that dev or test data hold too, instead of refusing to train."""
-
+    together: str = ""
+    """A column, such as the number of a dialogue: where some lessons are held out to look at, those of rows
+    that have the same value there stay together. Lessons of one row always do."""
     both_ways: bool = False
     """Learn each pair the other way round too, where neither text is the context of the other."""
 
@@ -95,6 +98,8 @@ class DataConfig:
             raise InputError(f"labels are for pairs, not for {self.reader}")
         if self.where and self.reader == "retrieval":
             raise InputError("where chooses rows of one file, and retrieval reads three")
+        if self.together and self.reader == "retrieval":
+            raise InputError("together names a column of one file, and retrieval reads three")
         if self.limit is not None:
             check_count("limit", self.limit)
         for name in ("drop_overlap", "both_ways"):
@@ -113,6 +118,8 @@ def read_lessons(config: DataConfig, *, root: Path | None = None) -> Iterator[Le
     sources = [chosen_rows(open_source(name, root=root), config.where) for name in config.files]
     if config.reader == "retrieval":
         lessons = read(*sources, RetrievalColumns(**options))
+    elif config.together:
+        lessons = _grouped(chain.from_iterable(sources), config.together, partial(read, **options))
     else:
         lessons = read(chain.from_iterable(sources), **options)
     yield from lessons if config.limit is None else drawn(lessons, config.limit, seed=config.seed)
@@ -124,6 +131,16 @@ def all_lessons(config: DataConfig, *, root: Path | None = None) -> list[Lesson]
     if not lessons:
         raise DataError(f"{', '.join(config.files)}: there are no rows to read")
     return lessons
+
+
+def _grouped(
+    rows: Iterable[Row], column: str, read: Callable[[Iterable[Row]], Iterator[Lesson]]
+) -> Iterator[Lesson]:
+    """The lessons of each row, with the value that it shares with others."""
+    for row in rows:
+        group = str(check_column(row, column, lambda value, _: value))
+        for lesson in read([row]):
+            yield replace(lesson, group=group)
 
 
 def chosen_rows(rows: Iterable[Row], where: Mapping[str, object]) -> Iterator[Row]:

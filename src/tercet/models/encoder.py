@@ -119,8 +119,6 @@ class Encoder(nn.Module):
         device, config = self.transformer.device, self.transformer.config
         if device.type == "cpu" or not self.packable:
             return self.packable
-        if aside is not None:
-            return False
         half = torch.is_autocast_enabled("cuda") or any(w.dtype == torch.bfloat16 for w in self.parameters())
         drops = self.training and any(part.p for part in self.modules() if isinstance(part, nn.Dropout))
         fits = self.width // config.num_attention_heads % 8 == 0 and not getattr(

@@ -59,17 +59,17 @@ def both_ways(lessons: Sequence[Lesson]) -> list[Lesson]:
 
 
 def hold_out(lessons: Sequence[Lesson], *, seed: int) -> tuple[list[Lesson], list[Lesson]]:
-    """Lessons to learn from, and a tenth (1,000 at most) to look at; those of one row stay together."""
-    of_row: dict[str, list[Lesson]] = {}
+    """Lessons to learn from, and a tenth (about 1,000 at most) to look at; those of a group stay together."""
+    groups: dict[str, list[Lesson]] = {}
     for place, lesson in enumerate(lessons):
-        of_row.setdefault(lesson.where or str(place), []).append(lesson)
-    rows = list(of_row)
-    random.Random(seed).shuffle(rows)
+        groups.setdefault(lesson.group or lesson.where or str(place), []).append(lesson)
+    names = list(groups)
+    random.Random(seed).shuffle(names)
     wanted = min(HELD_OUT_MOST, int(HELD_OUT_SHARE * len(lessons)))
     held: list[Lesson] = []
-    while len(rows) > 1 and len(held) < wanted:
-        held += of_row.pop(rows.pop())
+    while len(names) > 1 and len(held) < wanted:
+        held += groups.pop(names.pop())
     if not held:
         raise InputError(f"{len(lessons)} lessons are too few to hold some out: name dev data ([data.dev])")
-    left = [lesson for row in of_row.values() for lesson in row]
+    left = [lesson for group in groups.values() for lesson in group]
     return without_overlap(left, held, name="dev", drop=True), held

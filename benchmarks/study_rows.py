@@ -1,0 +1,158 @@
+"""What the study trains: rows of tables, each a recipe with some settings changed, for several seeds."""
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+RUNS = Path("runs/study")
+
+READ_BEFORE = ("dialogue", "text")
+SETS = ("ubuntu", "convai2", "self-dialogue", "dailydialog")
+AS_THEY_ARE = {"bm25": "bm25", "untrained": "bi"}
+"""Scorers that are measured without training."""
+
+
+class Row(NamedTuple):
+    """One row of a table: a recipe with some settings changed, for several seeds."""
+
+    name: str
+    recipe: str
+    changes: tuple[str, ...] = ()
+    against: str = ""
+    """The row that it is tested against."""
+
+    def run(self, seed: int) -> Path:
+        """Its folder; rows of equal settings share it."""
+        return RUNS / folder_name(self.recipe, self.changes, seed)
+
+    def command(self, seed: int, shared: tuple[str, ...]) -> list[str]:
+        """The training of one seed."""
+        return training(f"study/{self.recipe}", self.run(seed), (*self.changes, *shared), seed)
+
+
+def training(recipe: str, run: Path, changes: tuple[str, ...], seed: int) -> list[str]:
+    """The command that trains a recipe with some settings changed, or goes on with it."""
+    words = ["tercet", "train", f"recipes/{recipe}.toml", "-o", str(run)]
+    for change in changes:
+        words += ["--set", change]
+    return [*words, "--seed", str(seed), "--resume"]
+
+
+def folder_name(recipe: str, changes: tuple[str, ...], seed: int) -> str:
+    """A name that says what is trained."""
+    changed = (re.sub(r"\W+", "-", change.partition(".")[2]).strip("-") for change in changes)
+    return "-".join([recipe, *changed, str(seed)])
+
+
+def main_rows() -> list[Row]:
+    """The three scorers on the four sets."""
+    rows = []
+    for each in SETS:
+        bi, poly = f"{each} bi", f"{each} poly"
+        rows += [
+            Row(bi, f"bi-{each}"),
+            Row(poly, f"poly-{each}", against=bi),
+            Row(f"{each} poly first", f"poly-{each}", ('model.code_kind="first"',), against=bi),
+            Row(f"{each} cross", f"cross-{each}", against=poly),
+        ]
+    return rows
+
+
+def plain_rows() -> list[Row]:
+    """What needs no training, on the same sets; ``study_plain.py`` measures it."""
+    return [Row(f"{each} {name}", f"{name}-{each}") for each in SETS for name in AS_THEY_ARE]
+
+
+def code_rows() -> list[Row]:
+    """How many codes, and of which kind (the paper's table 5)."""
+    kinds = {kind: (f'model.code_kind="{kind}"',) for kind in ("first", "last", "last_and_first")}
+    counts = {
+        1: ("model.codes=1",),
+        4: ("model.codes=4",),
+        16: ("model.codes=16",),
+        64: (),
+        360: ("model.codes=360", "model.max_tokens=360"),
+    }
+    return [
+        Row(f"codes {kind} {count}", "poly-ubuntu", (*kinds.get(kind, ()), *changes))
+        for kind in ("learnt", *kinds)
+        for count, changes in counts.items()
+        if (kind, count) != ("last_and_first", 1)
+    ]
+
+
+def other_rows() -> list[Row]:
+    """Reductions, negatives, layers and scales; what the recipe has already is no change."""
+    rows = [
+        Row("reduction first", "poly-ubuntu", ('model.reduction="first"',)),
+        Row("reduction mean_first 16", "poly-ubuntu", ('model.reduction="mean_first"',)),
+        Row(
+            "reduction mean_first 64",
+            "poly-ubuntu",
+            ('model.reduction="mean_first"', "model.first_tokens=64"),
+        ),
+        Row("reduction mean", "poly-ubuntu"),
+    ]
+    rows += [
+        Row(f"negatives {size - 1}", "bi-ubuntu", _unless(64, size, "batches.examples"))
+        for size in (32, 64, 128, 256, 512)
+    ]
+    for kind in ("bi", "cross"):
+        fast = "training.freeze_embeddings=true"
+        rows += [
+            Row(f"layers top {kind}", f"{kind}-ubuntu", (fast, "training.freeze_layers=5")),
+            Row(f"layers top four {kind}", f"{kind}-ubuntu", (fast, "training.freeze_layers=2")),
+            Row(f"layers all but embeddings {kind}", f"{kind}-ubuntu", (fast,)),
+            Row(f"layers all {kind}", f"{kind}-ubuntu"),
+        ]
+    scales = (
+        ("codes", "model.code_scale", 10, (1, 3, 10, 30)),
+        ("candidate", "model.candidate_scale", 10, (1, 4, 10, 30)),
+        ("score", "objective.score_scale", 20, (5, 10, 20, 40)),
+    )
+    return rows + [
+        Row(f"scale {name} {value}", "poly-ubuntu", _unless(usual, value, setting))
+        for name, setting, usual, values in scales
+        for value in values
+    ]
+
+
+def pretraining_rows() -> list[Row]:
+    """What the encoder has read before (section 5.3): nothing more, dialogues, or as much other text."""
+    rows = []
+    for kind in ("bi", "poly", "cross"):
+        plain = f"pretraining none {kind}"
+        rows.append(Row(plain, f"{kind}-convai2"))
+        rows += [
+            Row(
+                f"pretraining {text} {kind}",
+                f"{kind}-convai2",
+                (f'model.source="{_read(text)}/model"',),
+                plain,
+            )
+            for text in READ_BEFORE
+        ]
+    return rows
+
+
+def pretrainings(shared: tuple[str, ...]) -> dict[Path, list[str]]:
+    """The commands that these rows come after, by their folders."""
+    changes = [word for change in shared for word in ("--set", change)]
+    return {
+        _read(text): [
+            *("tercet", "pretrain", f"recipes/study/pretrain-{text}.toml", "-o", str(_read(text))),
+            *(*changes, "--resume"),
+        ]
+        for text in READ_BEFORE
+    }
+
+
+def _read(text: str) -> Path:
+    return RUNS / f"pretrain-{text}"
+
+
+def _unless(usual: int, value: int, setting: str) -> tuple[str, ...]:
+    return () if value == usual else (f"{setting}={value}",)
+
+
+PARTS = {"main": main_rows, "codes": code_rows, "others": other_rows, "pretraining": pretraining_rows}
