@@ -3,7 +3,7 @@
 tercet bench -o bench
 python benchmarks/quality_latency.py bench/bench.json docs/quality-latency.png
 
-The times are those of ``tercet bench``; what trained models reach stands in trained.json, with their recipes.
+The times are those of ``tercet bench``, what trained models reach is the study's (``study_kept.py``).
 """
 
 import argparse
@@ -13,9 +13,13 @@ from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
+from study_kept import figures, kept_runs
+from study_rows import main_rows
+
 from tercet.evaluate.plots import COLOURS, drawn
 
-TRAINED = Path(__file__).with_name("trained.json")
+ROWS = {"bi": "ubuntu bi", "poly 64": "ubuntu poly", "cross": "ubuntu cross"}
+"""Of ``tercet bench`` to the study's."""
 
 
 def main() -> None:
@@ -24,15 +28,16 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     options = parser.parse_args()
     lines = json.loads(options.bench.read_text())["lines"]
-    trained = json.loads(TRAINED.read_text())[0]
+    study = figures(main_rows(), kept_runs())
+    reached = {name: [100 * value for value in study[row]["each"]] for name, row in ROWS.items()}
     asked = [line for line in lines if line["what"].startswith("one context")]
     panels = dict.fromkeys((line["what"], line["device"]) for line in asked)
-    options.out.write_bytes(drawn(*(panel(asked, trained, *each) for each in panels)))
+    options.out.write_bytes(drawn(*(panel(asked, reached, *each) for each in panels)))
     print(f"{options.out} is drawn")
 
 
 def panel(
-    lines: list[dict[str, Any]], trained: dict[str, Any], what: str, device: str
+    lines: list[dict[str, Any]], reached: dict[str, list[float]], what: str, device: str
 ) -> Callable[[Any], None]:
     """The scorers at one number of candidates: every seed, and their mean."""
     times = {
@@ -42,15 +47,15 @@ def panel(
     }
 
     def draw(axes: Any) -> None:
-        for row, colour in zip(trained["rows"], COLOURS, strict=False):
-            at = times[row["name"]]
-            axes.plot([at] * len(row["seeds"]), row["seeds"], "o", color=colour, alpha=0.35, markersize=4)
-            axes.plot(at, mean(row["seeds"]), "D", color=colour, markersize=7)
-            axes.annotate(row["name"], (at, mean(row["seeds"])), xytext=(8, 2), textcoords="offset points")
+        for (name, seeds), colour in zip(reached.items(), COLOURS, strict=False):
+            at = times[name]
+            axes.plot([at] * len(seeds), seeds, "o", color=colour, alpha=0.35, markersize=4)
+            axes.plot(at, mean(seeds), "D", color=colour, markersize=7)
+            axes.annotate(name, (at, mean(seeds)), xytext=(8, 2), textcoords="offset points")
         axes.set(
             xscale="log",
             xlabel="ms to answer one context",
-            ylabel=trained["measure"],
+            ylabel="R@1/10, Ubuntu IRC dev",
             title=f"{what}, {device}",
         )
         axes.margins(x=0.3, y=0.2)

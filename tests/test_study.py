@@ -1,0 +1,54 @@
+"""The figures of ``benchmarks/study.py``: runs of several machines add up, rows are tested case by case."""
+
+import json
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
+study_kept, study_rows = map(import_module, ("study_kept", "study_rows"))
+
+BI, POLY = study_rows.Row("bi", "bi-here"), study_rows.Row("poly", "poly-here", against="bi")
+
+
+def run(folder: Path, row: Any, seed: int, places: list[int], *, done: bool = True) -> Path:
+    path = folder / row.run(seed).name
+    (path / "model" if done else path).mkdir(parents=True)
+    words = ["python", "train", "recipe.toml", "-o", str(path), "--seed", str(seed), "--resume"]
+    environment = {"command": words, "gpus": [], "processors": 2}
+    (path / "environment.json").write_text(json.dumps(environment))
+    (path / "result.json").write_text(json.dumps({"places": places, "train": {"train_runtime": 60.4}}))
+    return path
+
+
+@pytest.fixture(autouse=True)
+def kept_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(study_kept, "KEPT", tmp_path / "study.json")
+
+
+def test_runs_of_two_days_add_up(tmp_path: Path) -> None:
+    first, second = run(tmp_path, BI, 0, [1, 2, 20, 1]), run(tmp_path, BI, 1, [1, 1, 7, 1])
+    for day in ([first], [second]):
+        study_kept.keep(study_kept.finished_runs(day))
+    row = study_kept.figures([BI], study_kept.kept_runs())["bi"]
+    assert row["each"] == [0.5, 0.75]
+    assert row["R@1"]["value"] == 0.625
+    assert row["R@5"]["value"] == 0.75
+    assert row["MRR"]["value"] == pytest.approx((1 + 0.75 + (1 / 20 + 1 / 7) / 2 + 1) / 4)
+    assert row["command"] == "tercet train recipe.toml --seed S"
+
+
+def test_a_run_without_a_model_is_not_done(tmp_path: Path) -> None:
+    assert not study_kept.finished_runs([run(tmp_path, BI, 0, [1], done=False)])
+
+
+def test_rows_are_tested_on_the_seeds_that_both_have(tmp_path: Path) -> None:
+    right, wrong = [1] * 40, [1] * 20 + [2] * 20
+    runs = [run(tmp_path, BI, seed, wrong) for seed in (0, 1, 2)] + [run(tmp_path, POLY, 1, right)]
+    row = study_kept.figures([BI, POLY], study_kept.finished_runs(runs))["poly"]["against"]
+    assert row["seeds"] == [1]
+    assert row["value"] == 0.5
+    assert row["p"] < 0.01
