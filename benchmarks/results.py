@@ -167,7 +167,8 @@ MISSING = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    shape = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=shape)
     parser.add_argument("--kept", action="store_true", help="leave the measured tables as they stand")
     head, *chapters = standing_tables() if parser.parse_args().kept else measured_tables()
     parts = [head, FINDINGS.read_text(encoding="utf-8"), *chapters]
@@ -184,6 +185,9 @@ def standing_tables() -> list[str]:
     """The head and the measured tables, as they stand in the file."""
     head, *found = re.split(r"^(?=## )", OUT.read_text(encoding="utf-8"), flags=re.MULTILINE)
     titles = {each.splitlines()[0].removeprefix("## "): each for each in found}
+    missing = [chapter.title for chapter in CHAPTERS if chapter.title not in titles]
+    if missing:
+        raise SystemExit(f"{OUT} has no {', '.join(missing)}: measure it, without --kept")
     return [each.rstrip() + "\n" for each in (head, *(titles[chapter.title] for chapter in CHAPTERS))]
 
 

@@ -6,8 +6,8 @@ python benchmarks/study.py codes others --seeds 1           # two parts, of seed
 python benchmarks/study.py main --collect                   # what is done into benchmarks/study.json
 
 Settings that all runs of a machine share go behind --set, such as training.bf16=true on a GPU. Runs that are
-kept already are not trained again, wherever they were made. A GPU that trains many models side by side has
-memory for a few cross-encoders only: --crosses says for how many of the jobs.
+kept already, wherever they were made, are trained again only with --again. A GPU that trains many models side
+by side has memory for a few cross-encoders only: --crosses says for how many of the jobs.
 """
 
 import argparse
@@ -73,6 +73,7 @@ def main() -> None:
     parser.add_argument("--data", default=os.environ.get("TERCET_DATA", "."))
     parser.add_argument("--set", action="append", default=[], help="a setting of all runs")
     parser.add_argument("--list", action="store_true", help="print the commands and stop")
+    parser.add_argument("--again", action="store_true", help="train what is kept already, too")
     parser.add_argument("--collect", action="store_true", help="write study.json and stop")
     given = parser.parse_args()
     if given.seeds < 1 or given.jobs < 1:
@@ -93,7 +94,7 @@ def main() -> None:
     well = True
     if not given.collect:
         data = str(Path(given.data).resolve())
-        left = {run: words for run, words in todo.items() if run.name not in kept}
+        left = {run: words for run, words in todo.items() if given.again or run.name not in kept}
         for commands in (first, left) if left else ():
             well &= train_side_by_side(commands, jobs=given.jobs, data=data, crosses=given.crosses)
     done = finished_runs((ROOT / RUNS).glob("*/"))

@@ -1,13 +1,18 @@
 """What came of the study's runs, and the figures of its rows.
 
-``study.json`` keeps of every run its command, machine, training time, and the place of the right candidate in
-each case: runs of several machines and days add up, and any two rows can be tested against each other.
+``study.json`` keeps of every run its command, a digest of its recipe, machine, training time, and the place
+of the right candidate in each case: runs of several machines and days add up, and any two rows can be tested
+against each other. A run whose settings are not those that its command has now is refused.
 """
 
+import json
 import re
 import shlex
+import tomllib
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Sequence
+from hashlib import sha256
+from itertools import pairwise
 from pathlib import Path
 from statistics import stdev
 from typing import Any
@@ -19,9 +24,12 @@ from study_rows import Row
 
 from tercet.evaluate.significance import MeanOf, Sample, difference, figure
 from tercet.files import read_json, read_json_if_there, write_json
+from tercet.training.recipe import read_recipe
+from tercet.training.run import with_seed
 
+ROOT = Path(__file__).parents[1]
 KEPT = Path(__file__).with_name("study.json")
-SEEDS = range(10)
+SEEDS = range(100)
 
 Runs = dict[str, dict[str, Any]]
 
@@ -48,18 +56,22 @@ def keep(runs: Runs) -> None:
 def figures(rows: Iterable[Row], runs: Runs) -> dict[str, dict[str, Any]]:
     """Of every row with a run: R@1, R@5 and MRR with intervals, and tests case by case.
 
+    Raises:
+        SystemExit: runs of one row have other commands.
+
     A case's value is its mean over the seeds, so that an interval says how much other cases would matter;
     the deviation over seeds stands beside it. Rows are tested on the seeds that both have.
     """
     known = {row.name: row for row in rows}
-    return {
-        row.name: _figures(row, known.get(row.against), runs) for row in known.values() if _seeds(row, runs)
-    }
+    there = [row for row in known.values() if _seeds(row, runs)]
+    return {row.name: _figures(row, [known[other] for other in row.against], runs) for row in there}
 
 
-def _figures(row: Row, against: Row | None, runs: Runs) -> dict[str, Any]:
+def _figures(row: Row, others: Iterable[Row], runs: Runs) -> dict[str, Any]:
     seeds = _seeds(row, runs)
     mine = [runs[row.run(seed).name] for seed in seeds]
+    if len({run["command"] for run in mine}) > 1:
+        raise SystemExit(f"{row.name}: its seeds were trained by different commands, see {KEPT}")
     at_1 = [float((_places(run) == 1).mean()) for run in mine]
     found: dict[str, Any] = {
         "command": mine[0]["command"],
@@ -72,11 +84,18 @@ def _figures(row: Row, against: Row | None, runs: Runs) -> dict[str, Any]:
     places = _all_places(row, seeds, runs)
     for name, values in (("R@1", places == 1), ("R@5", places <= 5), ("MRR", 1 / places)):
         found[name] = figure(_sample(name, values))._asdict()
-    both = [seed for seed in seeds if against and seed in _seeds(against, runs)]
-    if against and both:
-        ours, theirs = (_sample("R@1", _all_places(each, both, runs) == 1) for each in (row, against))
-        found["against"] = {"row": against.name, "seeds": both, **difference(ours, theirs)._asdict()}
+    found["against"] = [_test(row, other, runs) for other in others if _in_both(row, other, runs)]
     return found
+
+
+def _test(row: Row, other: Row, runs: Runs) -> dict[str, Any]:
+    both = _in_both(row, other, runs)
+    ours, theirs = (_sample("R@1", _all_places(each, both, runs) == 1) for each in (row, other))
+    return {"row": other.name, "seeds": both, **difference(ours, theirs)._asdict()}
+
+
+def _in_both(row: Row, other: Row, runs: Runs) -> list[int]:
+    return [seed for seed in _seeds(row, runs) if seed in _seeds(other, runs)]
 
 
 def _seeds(row: Row, runs: Runs) -> list[int]:
@@ -94,12 +113,31 @@ def _sample(name: str, values: NDArray[Any]) -> Sample:
 
 def _outcome(folder: Path) -> dict[str, Any]:
     result = read_json(folder / "result.json")
+    words = read_json(folder / "environment.json")["command"][1:]
+    _check_settings(folder, words)
     return {
-        "command": _command(folder),
+        "command": _command(words),
+        "recipe": recipe_digest(ROOT / words[1]),
         "machine": _machine(folder),
-        "seconds": round(result["train"]["train_runtime"]),
+        "seconds": round(result["train"]["train_runtime"]) or None,  # none of a run that only had to end
         "places": packed(result["places"]),
     }
+
+
+def _check_settings(folder: Path, words: list[str]) -> None:
+    """Raise if the command has other settings today."""
+    changes = [after for word, after in pairwise(words) if word == "--set"]
+    seed = next(int(after) for word, after in pairwise(words) if word == "--seed")
+    recipe = with_seed(read_recipe(ROOT / words[1], changes), seed)
+    if json.loads(json.dumps(recipe.resolved())) != read_json(folder / "config.json"):
+        raise SystemExit(f"{folder} has other settings than {words[1]} now: train it again, or remove it")
+
+
+def recipe_digest(path: Path) -> str:
+    """Of what a recipe says, its description left out."""
+    table = tomllib.loads(path.read_text(encoding="utf-8"))
+    said = json.dumps({name: part for name, part in table.items() if name != "about"}, sort_keys=True)
+    return sha256(said.encode()).hexdigest()[:12]
 
 
 def packed(places: Sequence[int] | NDArray[Any]) -> str:
@@ -111,9 +149,8 @@ def _places(run: dict[str, Any]) -> NDArray[np.uint8]:
     return np.frombuffer(decompress(b64decode(run["places"])), dtype=np.uint8)
 
 
-def _command(folder: Path) -> str:
+def _command(words: list[str]) -> str:
     """How a run was really started, for any seed."""
-    _, *words = read_json(folder / "environment.json")["command"]
     text = shlex.join(["tercet", *(word for word in words if word != "--resume")])
     return re.sub(r"--seed \d+", "--seed S", re.sub(r" -o \S+", "", text))
 

@@ -6,7 +6,6 @@ TERCET_DATA=FOLDER python benchmarks/study_plain.py
 import os
 from pathlib import Path
 
-from machine import machine
 from study_kept import keep, packed
 from study_rows import AS_THEY_ARE, SETS
 
@@ -32,7 +31,7 @@ def main() -> None:
             {
                 f"{name}-{each}-{SEED}": {
                     "command": f"tercet evaluate {source} {task}",
-                    "machine": machine(),
+                    "machine": f"{os.cpu_count()} processors",
                     "seconds": None,
                     "places": packed(row.first.columns["place"]),
                 }

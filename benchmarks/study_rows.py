@@ -18,8 +18,8 @@ class Row(NamedTuple):
     name: str
     recipe: str
     changes: tuple[str, ...] = ()
-    against: str = ""
-    """The row that it is tested against."""
+    against: tuple[str, ...] = ()
+    """The rows that it is tested against."""
 
     def run(self, seed: int) -> Path:
         """Its folder; rows of equal settings share it."""
@@ -51,9 +51,9 @@ def main_rows() -> list[Row]:
         bi, poly = f"{each} bi", f"{each} poly"
         rows += [
             Row(bi, f"bi-{each}"),
-            Row(poly, f"poly-{each}", against=bi),
-            Row(f"{each} poly first", f"poly-{each}", ('model.code_kind="first"',), against=bi),
-            Row(f"{each} cross", f"cross-{each}", against=poly),
+            Row(poly, f"poly-{each}", against=(bi,)),
+            Row(f"{each} poly first", f"poly-{each}", ('model.code_kind="first"',), against=(bi, poly)),
+            Row(f"{each} cross", f"cross-{each}", against=(poly, bi)),
         ]
     return rows
 
@@ -128,7 +128,7 @@ def pretraining_rows() -> list[Row]:
                 f"pretraining {text} {kind}",
                 f"{kind}-convai2",
                 (f'model.source="{_read(text)}/model"',),
-                plain,
+                (plain,),
             )
             for text in READ_BEFORE
         ]

@@ -8,16 +8,24 @@ from typing import Any
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
+from tercet.training.recipe import read_recipe
+from tercet.training.run import with_seed
+
+ROOT = Path(__file__).parents[1]
+RECIPE = "recipes/bi-sample.toml"
+
+sys.path.insert(0, str(ROOT / "benchmarks"))
 study_kept, study_rows = map(import_module, ("study_kept", "study_rows"))
 
-BI, POLY = study_rows.Row("bi", "bi-here"), study_rows.Row("poly", "poly-here", against="bi")
+BI, POLY = study_rows.Row("bi", "bi-here"), study_rows.Row("poly", "poly-here", against=("bi",))
 
 
-def run(folder: Path, row: Any, seed: int, places: list[int], *, done: bool = True) -> Path:
+def run(folder: Path, row: Any, seed: int, places: list[int], *, done: bool = True, said: str = "") -> Path:
     path = folder / row.run(seed).name
     (path / "model" if done else path).mkdir(parents=True)
-    words = ["python", "train", "recipe.toml", "-o", str(path), "--seed", str(seed), "--resume"]
+    words = ["python", "train", RECIPE, "-o", str(path), "--seed", str(seed), "--resume"]
+    recipe = with_seed(read_recipe(ROOT / RECIPE), seed)
+    (path / "config.json").write_text(json.dumps(recipe.resolved() | {"about": recipe.about + said}))
     environment = {"command": words, "gpus": [], "processors": 2}
     (path / "environment.json").write_text(json.dumps(environment))
     (path / "result.json").write_text(json.dumps({"places": places, "train": {"train_runtime": 60.4}}))
@@ -38,17 +46,41 @@ def test_runs_of_two_days_add_up(tmp_path: Path) -> None:
     assert row["R@1"]["value"] == 0.625
     assert row["R@5"]["value"] == 0.75
     assert row["MRR"]["value"] == pytest.approx((1 + 0.75 + (1 / 20 + 1 / 7) / 2 + 1) / 4)
-    assert row["command"] == "tercet train recipe.toml --seed S"
+    assert row["command"] == f"tercet train {RECIPE} --seed S"
 
 
 def test_a_run_without_a_model_is_not_done(tmp_path: Path) -> None:
     assert not study_kept.finished_runs([run(tmp_path, BI, 0, [1], done=False)])
 
 
+def test_a_run_with_other_settings_than_its_command_is_refused(tmp_path: Path) -> None:
+    changed = run(tmp_path, BI, 0, [1], said=" changed")
+    with pytest.raises(SystemExit, match="other settings than recipes/bi-sample"):
+        study_kept.finished_runs([changed])
+
+
+def test_seeds_of_different_commands_are_no_row(tmp_path: Path) -> None:
+    runs = study_kept.finished_runs([run(tmp_path, BI, seed, [1, 1]) for seed in (0, 1)])
+    runs["bi-here-1"]["command"] += " --set training.epochs=9"
+    with pytest.raises(SystemExit, match="different commands"):
+        study_kept.figures([BI], runs)
+
+
+def test_what_is_kept_was_trained_with_the_recipes_as_they_are() -> None:
+    kept = json.loads((ROOT / "benchmarks" / "study.json").read_text(encoding="utf-8"))
+    trained = [run for run in kept.values() if run["command"].startswith("tercet train")]
+    assert trained
+    for each in trained:
+        recipe = each["command"].split()[2]
+        assert study_kept.recipe_digest(ROOT / recipe) == each["recipe"], (
+            f"{recipe} has changed: train it again"
+        )
+
+
 def test_rows_are_tested_on_the_seeds_that_both_have(tmp_path: Path) -> None:
     right, wrong = [1] * 40, [1] * 20 + [2] * 20
     runs = [run(tmp_path, BI, seed, wrong) for seed in (0, 1, 2)] + [run(tmp_path, POLY, 1, right)]
-    row = study_kept.figures([BI, POLY], study_kept.finished_runs(runs))["poly"]["against"]
+    (row,) = study_kept.figures([BI, POLY], study_kept.finished_runs(runs))["poly"]["against"]
     assert row["seeds"] == [1]
     assert row["value"] == 0.5
     assert row["p"] < 0.01

@@ -39,11 +39,43 @@ def test_without_a_column_rows_are_held_out_one_by_one(tmp_path: Path) -> None:
     assert talks_of(train) & talks_of(held)
 
 
+def lessons_of(*sizes: int) -> list[Lesson]:
+    return [
+        Lesson(context=f"{group} {place}", candidates=("yes",), group=str(group))
+        for group, size in enumerate(sizes)
+        for place in range(size)
+    ]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_group_that_is_most_of_the_data_is_learnt_from(seed: int) -> None:
+    train, held = hold_out(lessons_of(199, 1), seed=seed)
+    assert (len(train), len(held)) == (199, 1)
+
+
+def test_one_group_cannot_be_split() -> None:
+    with pytest.raises(InputError, match=r"200 lessons in groups of up to 200 are too few.*data\.dev"):
+        hold_out(lessons_of(200), seed=0)
+
+
+@pytest.mark.parametrize("value", [None, ""])
+def test_a_row_of_no_dialogue_is_named(tmp_path: Path, value: object) -> None:
+    file = tmp_path / "talks.jsonl"
+    file.write_text(json.dumps({"talk": value, "context": "a", "answer": "b"}) + "\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"line 1.*'talk' is empty"):
+        all_lessons(DataConfig(files=(str(file),), reader="answers", together="talk"))
+
+
 def test_a_column_that_is_not_there_is_named_with_its_file(tmp_path: Path) -> None:
     file = talks(tmp_path)
     config = DataConfig(files=(str(file),), reader="answers", together="dialogue")
     with pytest.raises(DataError, match=r"talks\.jsonl.*dialogue"):
         all_lessons(config)
+
+
+def test_a_column_has_a_name() -> None:
+    with pytest.raises(InputError, match="together must be a string"):
+        DataConfig(files=("a",), reader="answers", together=5)  # what a recipe in TOML can hold
 
 
 def test_three_files_have_no_column_in_common() -> None:

@@ -7,7 +7,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
-from tercet.data.columns import check_column
+from tercet.data.columns import check_column, filled
 from tercet.data.drawing import drawn
 from tercet.data.lessons import (
     answer_lessons,
@@ -21,7 +21,7 @@ from tercet.data.retrieval import RetrievalColumns, retrieval_lessons
 from tercet.data.rows import Row
 from tercet.data.sources import open_source
 from tercet.errors import DataError, InputError
-from tercet.inputs import check_choice, check_count, check_flag
+from tercet.inputs import check_choice, check_count, check_flag, check_string
 from tercet.records import Lesson
 
 ReaderKind: TypeAlias = Literal[
@@ -78,8 +78,8 @@ class DataConfig:
     drop_overlap: bool = False
     """Leave out training rows that dev or test data hold too, instead of refusing to train."""
     together: str = ""
-    """A column, such as the number of a dialogue: where some lessons are held out to look at, those of rows
-    that have the same value there stay together. Lessons of one row always do."""
+    """A column, such as the number of a dialogue: where some training lessons are held out to look at, those
+    of rows with the same value there, in any of the files, stay together. Lessons of one row always do."""
     both_ways: bool = False
     """Learn each pair the other way round too, where neither text is the context of the other."""
 
@@ -98,6 +98,7 @@ class DataConfig:
             raise InputError(f"labels are for pairs, not for {self.reader}")
         if self.where and self.reader == "retrieval":
             raise InputError("where chooses rows of one file, and retrieval reads three")
+        check_string("together", self.together)
         if self.together and self.reader == "retrieval":
             raise InputError("together names a column of one file, and retrieval reads three")
         if self.limit is not None:
@@ -138,7 +139,7 @@ def _grouped(
 ) -> Iterator[Lesson]:
     """The lessons of each row, with the value that it shares with others."""
     for row in rows:
-        group = str(check_column(row, column, lambda value, _: value))
+        group = str(filled(row, column))
         for lesson in read([row]):
             yield replace(lesson, group=group)
 

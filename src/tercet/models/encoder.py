@@ -18,6 +18,7 @@ from tercet.files import read_json
 from tercet.models.fingerprint import transformer_facts
 from tercet.models.manifest import ADAPTER, DIFFERENCES, read_manifest
 from tercet.runtime.packing import (
+    EXTRA,
     IMPLEMENTATION,
     Aside,
     bias_of,
@@ -34,6 +35,9 @@ PACKABLE = frozenset({"bert", "camembert", "distilbert", "electra", "modernbert"
 
 ASIDE = PACKABLE - {"modernbert"}
 """Those that can read texts aside: a window that slides over a pair would join its texts' ends."""
+
+WIDEST_HEAD = 256
+"""Of what a GPU's kernel attends to at once."""
 
 KERNELS = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 
@@ -121,9 +125,9 @@ class Encoder(nn.Module):
             return self.packable
         half = torch.is_autocast_enabled("cuda") or any(w.dtype == torch.bfloat16 for w in self.parameters())
         drops = self.training and any(part.p for part in self.modules() if isinstance(part, nn.Dropout))
-        fits = self.width // config.num_attention_heads % 8 == 0 and not getattr(
-            config, "sliding_window", None
-        )
+        head = self.width // config.num_attention_heads
+        widest = WIDEST_HEAD - (0 if aside is None else EXTRA)
+        fits = head % 8 == 0 and head <= widest and not getattr(config, "sliding_window", None)
         return half and not drops and fits and has_varying_attention(device)
 
     def _packed(

@@ -201,7 +201,7 @@ def packed_attention(
 def _attend_at_once(bounds: Bounds, query: Tensor, key: Tensor, value: Tensor, *, scale: float) -> Tensor:
     width = query.shape[-1]
     root = (width if bounds.is_second is None else width + EXTRA) ** 0.5
-    query = query * (scale * root)  # the kernel divides by that root
+    query = query * (scale * root)  # the kernel divides by that root; not all torch versions let it be told
     if bounds.is_second is not None:
         query, key, value = _with_bonus(bounds.is_second, bounds.bonus * root, query, key, value)
     attended = varlen_attn(query, key, value, bounds.rows, bounds.rows, bounds.longest, bounds.longest)

@@ -59,17 +59,27 @@ def both_ways(lessons: Sequence[Lesson]) -> list[Lesson]:
 
 
 def hold_out(lessons: Sequence[Lesson], *, seed: int) -> tuple[list[Lesson], list[Lesson]]:
-    """Lessons to learn from, and a tenth (about 1,000 at most) to look at; those of a group stay together."""
+    """Lessons to learn from, and a tenth (about 1,000 at most) to look at; those of a group stay together.
+
+    A group that is more than half of all lessons is learnt from.
+    """
     groups: dict[str, list[Lesson]] = {}
     for place, lesson in enumerate(lessons):
         groups.setdefault(lesson.group or lesson.where or str(place), []).append(lesson)
     names = list(groups)
     random.Random(seed).shuffle(names)
+    half = len(lessons) / 2
     wanted = min(HELD_OUT_MOST, int(HELD_OUT_SHARE * len(lessons)))
     held: list[Lesson] = []
-    while len(names) > 1 and len(held) < wanted:
-        held += groups.pop(names.pop())
+    while names and len(held) < wanted:
+        name = names.pop()
+        if len(held) + len(groups[name]) <= half:
+            held += groups.pop(name)
     if not held:
-        raise InputError(f"{len(lessons)} lessons are too few to hold some out: name dev data ([data.dev])")
+        largest = max(map(len, groups.values()), default=0)
+        together = f" in groups of up to {largest}" if largest > 1 else ""
+        raise InputError(
+            f"{len(lessons)} lessons{together} are too few to hold some out: name dev data ([data.dev])"
+        )
     left = [lesson for group in groups.values() for lesson in group]
     return without_overlap(left, held, name="dev", drop=True), held
