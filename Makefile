@@ -10,7 +10,7 @@ demo: $(READY)
 	@$(BIN)/tercet demo
 
 test: $(READY) lint
-	$(BIN)/pytest
+	OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses 2 --dist loadfile
 
 lint: $(READY)
 	$(BIN)/ruff check .
