@@ -3,21 +3,19 @@
 import json
 import shutil
 from collections.abc import Callable
-from itertools import pairwise, product
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from tests.conftest import SENTENCES
-from torch import Tensor
-from torch.nn.functional import scaled_dot_product_attention
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
 import tercet
 from tercet.data.sample import pairs
 from tercet.models.encoder import ASIDE
-from tercet.runtime.packing import Aside, bias_of, bounds_of, packed_attention, packing_of
+from tercet.runtime.packing import Aside, bias_of
 
 FolderOf = Callable[[str], Path]
 
@@ -59,32 +57,6 @@ def test_a_long_pair_is_read_as_a_short_one(tiny_folder: FolderOf, monkeypatch: 
     plain = scorer.score_many(SENTENCES, SENTENCES)
     monkeypatch.setattr("tercet.runtime.packing.PLAIN_UP_TO", 0)  # torch's fused kernel for all
     np.testing.assert_allclose(scorer.score_many(SENTENCES, SENTENCES), plain, atol=2e-4)
-
-
-@pytest.mark.parametrize("weight", [0, 0.05, 0.3, 1, 2])
-def test_a_gpus_kernel_without_a_bias_heeds_the_other_as_much(
-    weight: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tercet.runtime.packing.varlen_attn", text_by_text)
-    lengths, aside = [5, 5, 9, 2], Aside([2, 3, 1, 1], weight)
-    chance = torch.Generator().manual_seed(0)
-    rows = [torch.randn(1, 3, sum(lengths), 16, generator=chance, requires_grad=True) for _ in range(3)]
-    here = torch.device("cpu")
-    found = []
-    for packing in (bounds_of(lengths, here, aside), packing_of(lengths, here, aside)):
-        attended, _ = packed_attention(torch.nn.Identity(), *rows, None, packing=packing, scaling=0.3)
-        found.append((attended, *torch.autograd.grad(attended.square().sum(), rows)))
-    for ours, theirs in zip(*found, strict=True):
-        torch.testing.assert_close(ours, theirs, atol=1e-5, rtol=1e-5)
-
-
-def text_by_text(query: Tensor, key: Tensor, value: Tensor, rows: Tensor, *_: object, **__: object) -> Tensor:
-    """What the kernel does, without one: ``[N, heads, width]``."""
-    parts = []
-    for start, end in pairwise(rows.tolist()):
-        ours = [each[start:end].transpose(0, 1) for each in (query, key, value)]
-        parts.append(scaled_dot_product_attention(*ours).transpose(0, 1))
-    return torch.cat(parts)
 
 
 def test_the_more_it_heeds_the_other_the_farther_it_is_from_a_bi_encoder(tiny_folder: FolderOf) -> None:

@@ -53,28 +53,6 @@ def test_pairs_read_aside_score_as_on_a_cpu(tiny_folder: FolderOf, precision: st
     np.testing.assert_allclose(ours, theirs, atol=tolerance)
 
 
-def test_gradients_of_packed_pairs_read_aside_equal_those_of_padded_ones(
-    tiny_folder: FolderOf, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    read = {name: getattr(Encoder, name) for name in ("_packed", "_padded")}
-    used: list[str] = []
-    for name in read:
-        monkeypatch.setattr(Encoder, name, lambda *given, name=name: used.append(name) or read[name](*given))
-    config = tercet.CrossConfig(head="compare", other_weight=0.2)
-    gradients = []
-    for packable in (True, False):
-        scorer = tercet.CrossEncoder.from_backbone(tiny_folder("bert"), config=config, device="cuda")
-        scorer.encoder.packable = packable
-        ids = scorer.token_ids(SENTENCES, "context")
-        pairs = [scorer.pair_tokenizer.pair(*each) for each in zip(ids, ids[::-1], strict=True)]
-        with torch.autocast("cuda", torch.bfloat16):
-            scorer(pairs).square().sum().backward()
-        found = [weight.grad.flatten() for weight in scorer.parameters() if weight.grad is not None]
-        gradients.append(torch.cat(found))
-    assert used == ["_packed", "_padded"]
-    assert torch.nn.functional.cosine_similarity(*gradients, dim=0) > 0.999
-
-
 def test_pairs_read_aside_are_learnt_from_in_half_precision(tiny_folder: FolderOf) -> None:
     config = tercet.CrossConfig(head="compare", other_weight=0.2)
     scorer = tercet.CrossEncoder.from_backbone(tiny_folder("bert"), config=config, device="cuda").train()

@@ -18,7 +18,6 @@ from tercet.files import read_json
 from tercet.models.fingerprint import transformer_facts
 from tercet.models.manifest import ADAPTER, DIFFERENCES, read_manifest
 from tercet.runtime.packing import (
-    EXTRA,
     IMPLEMENTATION,
     Aside,
     bias_of,
@@ -35,9 +34,6 @@ PACKABLE = frozenset({"bert", "camembert", "distilbert", "electra", "modernbert"
 
 ASIDE = PACKABLE - {"modernbert"}
 """Those that can read texts aside: a window that slides over a pair would join its texts' ends."""
-
-WIDEST_HEAD = 256
-"""Of what a GPU's kernel attends to at once."""
 
 KERNELS = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 
@@ -123,11 +119,13 @@ class Encoder(nn.Module):
         device, config = self.transformer.device, self.transformer.config
         if device.type == "cpu" or not self.packable:
             return self.packable
+        if aside is not None:
+            return False
         half = torch.is_autocast_enabled("cuda") or any(w.dtype == torch.bfloat16 for w in self.parameters())
         drops = self.training and any(part.p for part in self.modules() if isinstance(part, nn.Dropout))
-        head = self.width // config.num_attention_heads
-        widest = WIDEST_HEAD - (0 if aside is None else EXTRA)
-        fits = head % 8 == 0 and head <= widest and not getattr(config, "sliding_window", None)
+        fits = self.width // config.num_attention_heads % 8 == 0 and not getattr(
+            config, "sliding_window", None
+        )
         return half and not drops and fits and has_varying_attention(device)
 
     def _packed(

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeAlias, cast
 import torch
 from torch import Tensor, nn
 from torch.nn.attention.varlen import varlen_attn
-from torch.nn.functional import pad, scaled_dot_product_attention
+from torch.nn.functional import scaled_dot_product_attention
 from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
@@ -46,16 +46,9 @@ class Bounds(NamedTuple):
 
     rows: Tensor
     longest: int
-    is_second: Tensor | None = None
-    """``[N]``: of pairs that are read aside, which tokens belong to the second texts."""
-    bonus: float = 0.0
-    """What is then added to the attention of one token to another of the same text."""
 
 
 Packing: TypeAlias = Sequence[Run] | Bounds
-
-EXTRA = 8
-"""By so many numbers queries and keys grow where a bonus is their product; a GPU's kernel wants eights."""
 
 
 class Aside(NamedTuple):
@@ -80,26 +73,17 @@ def runs_of(lengths: Sequence[int]) -> list[Run]:
     return runs
 
 
-def bounds_of(lengths: Sequence[int], device: torch.device, aside: Aside | None = None) -> Bounds:
-    """Where texts of these lengths begin and end; those that heed no other text are alone."""
-    if aside is not None and not aside.weight:
-        return bounds_of([each for each in lengths_alone(lengths, aside) if each], device)
+def bounds_of(lengths: Sequence[int], device: torch.device) -> Bounds:
+    """Where texts of these lengths begin and end."""
     rows = torch.tensor([0, *accumulate(lengths)], dtype=torch.int32)
-    bounds = Bounds(moved(rows, device), max(lengths))
-    if aside is None:
-        return bounds
-    alone = torch.tensor(lengths_alone(lengths, aside))
-    is_second = (torch.arange(len(alone)) % 2 == 1).repeat_interleave(alone)
-    return bounds._replace(is_second=moved(is_second, device), bonus=-math.log(aside.weight))
+    return Bounds(moved(rows, device), max(lengths))
 
 
 def packing_of(lengths: Sequence[int], device: torch.device, aside: Aside | None = None) -> Packing:
     """How texts of these lengths lie, as attention wants to know it on this device."""
-    if device.type != "cpu":
-        return bounds_of(lengths, device, aside)
     runs = runs_of(lengths)
     if aside is None:
-        return runs
+        return runs if device.type == "cpu" else bounds_of(lengths, device)
     starts = iter(aside.starts)
     pairs = [Aside(list(islice(starts, run.texts)), aside.weight) for run in runs]
     return [run._replace(bias=bias_of(each, run.tokens)) for run, each in zip(runs, pairs, strict=True)]
@@ -199,35 +183,9 @@ def packed_attention(
 
 
 def _attend_at_once(bounds: Bounds, query: Tensor, key: Tensor, value: Tensor, *, scale: float) -> Tensor:
-    width = query.shape[-1]
-    root = (width if bounds.is_second is None else width + EXTRA) ** 0.5
-    query = query * (scale * root)  # the kernel divides by that root; not all torch versions let it be told
-    if bounds.is_second is not None:
-        query, key, value = _with_bonus(bounds.is_second, bounds.bonus * root, query, key, value)
+    query = query * (scale * query.shape[-1] ** 0.5)  # the kernel divides by that root
     attended = varlen_attn(query, key, value, bounds.rows, bounds.rows, bounds.longest, bounds.longest)
-    return cast("Tensor", attended)[..., :width]  # alone, as nothing beside it was asked for
-
-
-def _with_bonus(
-    is_second: Tensor, bonus: float, query: Tensor, key: Tensor, value: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Queries, keys and values ``[N, heads, width + EXTRA]``, whose products have the bonus within a text.
-
-    The kernel takes no bias. So a query says which of its pair's texts it belongs to, a key says the same
-    times the bonus, and their product adds it where both agree; values grow by nothing. In half precision
-    the bonus is the sum of two numbers.
-    """
-    own = torch.stack([~is_second, is_second], dim=-1).to(query.dtype)  # [N, 2]
-    high = float(torch.tensor(bonus, dtype=query.dtype))
-    said = torch.cat([own, own], dim=-1)
-    weighed = torch.cat([own * high, own * (bonus - high)], dim=-1)
-    return _grown(query, said), _grown(key, weighed), pad(value, (0, EXTRA))
-
-
-def _grown(rows: Tensor, marks: Tensor) -> Tensor:
-    """``[N, heads, width + EXTRA]``: each row with its marks behind it, the same for all heads."""
-    filled = pad(marks, (0, EXTRA - marks.shape[-1]))
-    return torch.cat([rows, filled.unsqueeze(1).expand(-1, rows.shape[1], -1)], dim=-1)
+    return cast("Tensor", attended)  # alone, as nothing beside it was asked for
 
 
 def _attend(
