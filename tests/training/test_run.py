@@ -25,6 +25,7 @@ from tercet.training.lesson_sets import LessonSets, both_ways, read_sets
 from tercet.training.optimisers import set_dropout
 from tercet.training.recipe import make_recipe, read_recipe
 from tercet.training.run import run_recipe, with_seed
+from tercet.training.run_folder import RunFolder
 from tercet.training.settings import ObjectiveConfig
 from tercet.training.teacher import taught, with_scores
 from tercet.training.trainer import last_checkpoint
@@ -126,6 +127,18 @@ def test_a_finished_run_is_not_run_again(tiny_folder: FolderOf, tmp_path: Path) 
     assert (tmp_path / "run" / "metrics.jsonl").stat().st_mtime_ns == before
     with pytest.raises(OutputError, match="exists: choose another folder, or go on with it"):
         run(table, tmp_path / "run")
+
+
+@pytest.mark.parametrize("resume", [False, True])
+def test_a_folder_has_one_run_at_a_time(tiny_folder: FolderOf, tmp_path: Path, *, resume: bool) -> None:
+    """Two would write over each other's checkpoints; a run that has only just begun counts too."""
+    table, begun = tables(tiny_folder("bert"), training={"epochs": 1}), tmp_path / "run"
+    folder = RunFolder(begun)
+    with folder.open(make_recipe(table, name="test").resolved(), resume=False):
+        with pytest.raises(OutputError, match="is being trained by another process: wait for it"):
+            run(table, begun, resume=resume)
+        assert (begun / "config.json").is_file()
+    run(table, begun, resume=resume)
 
 
 def test_other_settings_do_not_go_on_with_a_run(tiny_folder: FolderOf, tmp_path: Path) -> None:

@@ -167,14 +167,32 @@ def run_pretraining(
         root: the folder that data sets lie under.
         resume: go on after the last checkpoint; without one, from the beginning.
     """
-    teller = teller or Teller()
     folder = RunFolder(path)
-    folder.open(asdict(recipe), resume=resume)
-    if folder.is_finished:
-        return folder.result()
+    with folder.open(asdict(recipe), resume=resume):
+        if folder.is_finished:
+            return folder.result()
+        return _run(
+            recipe,
+            folder,
+            root=root,
+            resume=resume,
+            device=device or local_device(),
+            teller=teller or Teller(),
+        )
+
+
+def _run(
+    recipe: PretrainRecipe,
+    folder: RunFolder,
+    *,
+    root: Path | None,
+    resume: bool,
+    device: str | None,
+    teller: Teller,
+) -> dict[str, Any]:
     teller.say("reading data")
     train, dev = _lessons(recipe, root)
-    model = make_model(recipe.model, train).to(pick_device(device or local_device()))
+    model = make_model(recipe.model, train).to(pick_device(device))
     examples, looked_at = (_tokenised(model.tokenizer, lessons) for lessons in (train, dev))
     cuts = {"train": _cut(examples, model.tokenizer), "dev": _cut(looked_at, model.tokenizer)}
     folder.remember({"train": train, "dev": dev}, cuts)

@@ -50,12 +50,31 @@ def run_recipe(
         resume: go on after the last checkpoint; without one, from the beginning.
         sealed: test data of a later recipe, which must not be learnt from.
     """
-    teller = teller or Teller()
-    device = device or local_device()
     folder = RunFolder(path)
-    folder.open(recipe.resolved(), resume=resume)
-    if folder.is_finished:
-        return folder.result()
+    with folder.open(recipe.resolved(), resume=resume):
+        if folder.is_finished:
+            return folder.result()
+        return _run(
+            recipe,
+            folder,
+            root=root,
+            resume=resume,
+            device=device or local_device(),
+            teller=teller or Teller(),
+            sealed=sealed,
+        )
+
+
+def _run(
+    recipe: Recipe,
+    folder: RunFolder,
+    *,
+    root: Path | None,
+    resume: bool,
+    device: str | None,
+    teller: Teller,
+    sealed: Sequence[Lesson],
+) -> dict[str, Any]:
     teller.say("reading data")
     lessons = read_sets(recipe, root, sealed=sealed)
     start = recipe.model

@@ -6,12 +6,14 @@ machine), ``metrics.jsonl`` (every number that was logged), ``curves.png``, ``ch
 """
 
 import json
-import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from filelock import FileLock, Timeout
 
 from tercet.data.summary import summarise
 from tercet.errors import InputError, OutputError
@@ -52,14 +54,23 @@ class RunFolder:
         self._config = path / "config.json"
         self._data = path / "data.json"
         self._result = path / "result.json"
+        self._lock = path / ".lock"
 
-    def open(self, config: Mapping[str, Any], *, resume: bool) -> None:
-        """Make the folder, or make sure that what is there is this run."""
+    @contextmanager
+    def open(self, config: Mapping[str, Any], *, resume: bool) -> Iterator[None]:
+        """Make the folder, or make sure that what is there is this run; nobody else runs it meanwhile."""
         for module in ("accelerate", "matplotlib"):
             require(module, extra="train", purpose="training")  # asked now, not when hours have passed
-        if is_first_process():
-            self._make(resume=resume)
+        if not is_first_process():
+            yield
+            return
+        self._make(resume=resume)
+        with self._alone():
+            if not resume:
+                for described in (self._config, self._data):
+                    described.unlink(missing_ok=True)
             self._keep(self._config, config, "settings")
+            yield
 
     @property
     def is_finished(self) -> bool:
@@ -107,12 +118,10 @@ class RunFolder:
     def _make(self, *, resume: bool) -> None:
         if self.path.exists() and not self.path.is_dir():
             raise OutputError(f"{self.path} is a file: a run is a folder")
-        if self.path.exists() and not resume:
-            if not self._only_described():
-                raise OutputError(
-                    f"{self.path} exists: choose another folder, or go on with it (resume=True, --resume)"
-                )
-            shutil.rmtree(self.path)
+        if self.path.exists() and not resume and not self._only_described():
+            raise OutputError(
+                f"{self.path} exists: choose another folder, or go on with it (resume=True, --resume)"
+            )
         if self.path.exists() and any(self.path.iterdir()) and not self._config.is_file():
             raise OutputError(f"{self.path} is no run that could go on: choose another folder")
         if not self.path.parent.is_dir():
@@ -122,10 +131,23 @@ class RunFolder:
 
     def _only_described(self) -> bool:
         """Whether a run came no further than to say what it would do."""
-        return {file.name for file in self.path.iterdir()} in (
-            {self._config.name},
-            {self._config.name, self._data.name},
-        )
+        there = {file.name for file in self.path.iterdir()}
+        return self._config.name in there <= {self._config.name, self._data.name, self._lock.name}
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        lock = FileLock(self._lock)
+        with writing(self.path):
+            try:
+                lock.acquire(timeout=0)
+            except Timeout:
+                raise OutputError(
+                    f"{self.path} is being trained by another process: wait for it, or choose another folder"
+                ) from None
+        try:
+            yield
+        finally:
+            lock.release()
 
     def _keep(self, file: Path, content: Mapping[str, Any], what: str) -> None:
         """Write down what a run begins with, or compare it with what it began with."""
