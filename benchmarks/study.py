@@ -13,6 +13,7 @@ by side has memory for a few cross-encoders only: --crosses says for how many of
 import argparse
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -24,10 +25,10 @@ from study_rows import PARTS, RUNS, pretrainings
 ROOT = Path(__file__).parents[1]
 
 
-def train(words: list[str], log: Path, data: str) -> bool:
-    """One training, or the rest of it; whether it ended well."""
+def train(run: Path, words: list[str], data: str) -> bool:
+    """One training, or the rest of it; whether it ended well. Then its checkpoints are of no more use."""
     environment = {**os.environ, "TERCET_DATA": data}
-    with log.open("a", encoding="utf-8") as opened:
+    with (run.parent / f"{run.name}.log").open("a", encoding="utf-8") as opened:
         ended = subprocess.run(
             [sys.executable, "-m", *words],
             cwd=ROOT,
@@ -36,6 +37,9 @@ def train(words: list[str], log: Path, data: str) -> bool:
             stderr=subprocess.STDOUT,
             check=False,
         )
+    if ended.returncode == 0:
+        for checkpoints in run.rglob("checkpoints"):  # a gigabyte of each run
+            shutil.rmtree(checkpoints)
     return ended.returncode == 0
 
 
@@ -53,7 +57,7 @@ def train_side_by_side(
     with ThreadPoolExecutor(jobs - (crosses or 0)) as pool, ThreadPoolExecutor(crosses or 1) as heavy:
         begun = {
             run: (heavy if crosses and run.name.startswith("cross") else pool).submit(
-                train, words, ROOT / run.parent / f"{run.name}.log", data
+                train, ROOT / run, words, data
             )
             for run, words in commands.items()
         }

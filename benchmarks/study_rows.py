@@ -121,17 +121,11 @@ def pretraining_rows() -> list[Row]:
     """What the encoder has read before (section 5.3): nothing more, dialogues, or as much other text."""
     rows = []
     for kind in ("bi", "poly", "cross"):
-        plain = f"pretraining none {kind}"
+        plain, *read = (f"pretraining {text} {kind}" for text in ("none", *READ_BEFORE))
         rows.append(Row(plain, f"{kind}-convai2"))
-        rows += [
-            Row(
-                f"pretraining {text} {kind}",
-                f"{kind}-convai2",
-                (f'model.source="{_read(text)}/model"',),
-                (plain,),
-            )
-            for text in READ_BEFORE
-        ]
+        for name, text, others in zip(read, READ_BEFORE, ((plain, read[1]), (plain,)), strict=True):
+            start = f'model.source="{_read(text)}/model"'
+            rows.append(Row(name, f"{kind}-convai2", (start,), others))
     return rows
 
 
