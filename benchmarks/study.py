@@ -20,7 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from study_kept import figures, finished_runs, keep, kept_runs
-from study_rows import PARTS, RUNS, pretrainings
+from study_rows import BEFORE, PARTS, RUNS
 
 ROOT = Path(__file__).parents[1]
 
@@ -85,7 +85,9 @@ def main() -> None:
     if given.crosses is not None and not 0 < given.crosses < given.jobs:
         parser.error("--crosses must leave at least one of the --jobs, and be at least 1")
     rows, shared, kept = [row for part in given.part for row in PARTS[part]()], tuple(given.set), kept_runs()
-    first = pretrainings(shared) if "pretraining" in given.part else {}
+    first = {
+        run: words for part in given.part if part in BEFORE for run, words in BEFORE[part](shared).items()
+    }
     todo = {
         row.run(seed): row.command(seed, shared)
         for seed in range(given.seeds)
@@ -93,7 +95,7 @@ def main() -> None:
         if given.only in row.name
     }
     if given.list:
-        print(*map(shlex.join, [*first.values(), *todo.values()]), sep="\n")
+        print(*map(shlex.join, (first | todo).values()), sep="\n")
         return
     well = True
     if not given.collect:

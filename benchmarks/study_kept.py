@@ -64,7 +64,10 @@ def figures(rows: Iterable[Row], runs: Runs) -> dict[str, dict[str, Any]]:
     """
     known = {row.name: row for row in rows}
     there = [row for row in known.values() if _seeds(row, runs)]
-    return {row.name: _figures(row, [known[other] for other in row.against], runs) for row in there}
+    return {
+        row.name: _figures(row, [known[other] for other in row.against if other != row.name], runs)
+        for row in there
+    }
 
 
 def _figures(row: Row, others: Iterable[Row], runs: Runs) -> dict[str, Any]:

@@ -8,6 +8,8 @@ RUNS = Path("runs/study")
 
 READ_BEFORE = ("dialogue", "text")
 SETS = ("ubuntu", "convai2", "self-dialogue", "dailydialog")
+TAUGHT = ("ubuntu", "convai2")
+"""Where the cross-encoder is ahead and can teach."""
 AS_THEY_ARE = {"bm25": "bm25", "untrained": "bi"}
 """Scorers that are measured without training."""
 
@@ -45,17 +47,29 @@ def folder_name(recipe: str, changes: tuple[str, ...], seed: int) -> str:
 
 
 def main_rows() -> list[Row]:
-    """The three scorers on the four sets."""
-    rows = []
+    """The three scorers on the four sets; bi- and poly-encoder also with more negatives."""
+    rows, more = [], ("batches.examples=256",)
     for each in SETS:
-        bi, poly = f"{each} bi", f"{each} poly"
+        bi, poly, bi_more, poly_more = (f"{each} {kind}" for kind in ("bi", "poly", "bi 255", "poly 255"))
         rows += [
             Row(bi, f"bi-{each}"),
             Row(poly, f"poly-{each}", against=(bi,)),
             Row(f"{each} poly first", f"poly-{each}", ('model.code_kind="first"',), against=(bi, poly)),
-            Row(f"{each} cross", f"cross-{each}", against=(poly, bi)),
+            Row(bi_more, f"bi-{each}", more, against=(bi,)),
+            Row(poly_more, f"poly-{each}", more, against=(poly, bi_more)),
+            Row(f"{each} cross", f"cross-{each}", against=(poly, bi, poly_more)),
         ]
     return rows
+
+
+def distillation_rows() -> list[Row]:
+    """Poly-encoders that go on with what a cross-encoder says, and both as they are."""
+    known = [row for row in main_rows() if row.name in _of_taught()]
+    taught = [
+        Row(f"{each} poly taught", f"taught-{each}", against=(f"{each} poly", f"{each} cross"))
+        for each in TAUGHT
+    ]
+    return [row._replace(against=()) for row in known] + taught
 
 
 def plain_rows() -> list[Row]:
@@ -73,8 +87,9 @@ def code_rows() -> list[Row]:
         64: (),
         360: ("model.codes=360", "model.max_tokens=360"),
     }
+    usual = ("codes learnt 64",)
     return [
-        Row(f"codes {kind} {count}", "poly-ubuntu", (*kinds.get(kind, ()), *changes))
+        Row(f"codes {kind} {count}", "poly-ubuntu", (*kinds.get(kind, ()), *changes), usual)
         for kind in ("learnt", *kinds)
         for count, changes in counts.items()
         if (kind, count) != ("last_and_first", 1)
@@ -82,36 +97,43 @@ def code_rows() -> list[Row]:
 
 
 def other_rows() -> list[Row]:
-    """Reductions, negatives, layers and scales; what the recipe has already is no change."""
+    """Reductions, negatives, layers and scales, each tested against what the recipe has."""
+    first_few = 'model.reduction="mean_first"'
+    reductions = {
+        "first": ('model.reduction="first"',),
+        "mean_first 16": (first_few,),
+        "mean_first 64": (first_few, "model.first_tokens=64"),
+        "mean": (),
+    }
     rows = [
-        Row("reduction first", "poly-ubuntu", ('model.reduction="first"',)),
-        Row("reduction mean_first 16", "poly-ubuntu", ('model.reduction="mean_first"',)),
-        Row(
-            "reduction mean_first 64",
-            "poly-ubuntu",
-            ('model.reduction="mean_first"', "model.first_tokens=64"),
-        ),
-        Row("reduction mean", "poly-ubuntu"),
+        Row(f"reduction {name}", "poly-ubuntu", changes, ("reduction mean",))
+        for name, changes in reductions.items()
     ]
     rows += [
-        Row(f"negatives {size - 1}", "bi-ubuntu", _unless(64, size, "batches.examples"))
+        Row(f"negatives {size - 1}", "bi-ubuntu", _unless(64, size, "batches.examples"), ("negatives 63",))
         for size in (32, 64, 128, 256, 512)
     ]
-    for kind in ("bi", "cross"):
-        fast = "training.freeze_embeddings=true"
-        rows += [
-            Row(f"layers top {kind}", f"{kind}-ubuntu", (fast, "training.freeze_layers=5")),
-            Row(f"layers top four {kind}", f"{kind}-ubuntu", (fast, "training.freeze_layers=2")),
-            Row(f"layers all but embeddings {kind}", f"{kind}-ubuntu", (fast,)),
-            Row(f"layers all {kind}", f"{kind}-ubuntu"),
-        ]
+    fast = "training.freeze_embeddings=true"
+    layers = {
+        "top": (fast, "training.freeze_layers=5"),
+        "top four": (fast, "training.freeze_layers=2"),
+        "all but embeddings": (fast,),
+        "all": (),
+    }
+    rows += [
+        Row(f"layers {name} {kind}", f"{kind}-ubuntu", changes, (f"layers all {kind}",))
+        for kind in ("bi", "cross")
+        for name, changes in layers.items()
+    ]
     scales = (
         ("codes", "model.code_scale", 10, (1, 3, 10, 30)),
         ("candidate", "model.candidate_scale", 10, (1, 4, 10, 30)),
         ("score", "objective.score_scale", 20, (5, 10, 20, 40)),
     )
     return rows + [
-        Row(f"scale {name} {value}", "poly-ubuntu", _unless(usual, value, setting))
+        Row(
+            f"scale {name} {value}", "poly-ubuntu", _unless(usual, value, setting), (f"scale {name} {usual}",)
+        )
         for name, setting, usual, values in scales
         for value in values
     ]
@@ -129,8 +151,13 @@ def pretraining_rows() -> list[Row]:
     return rows
 
 
+def teachings(shared: tuple[str, ...]) -> dict[Path, list[str]]:
+    """The trainings of teachers and pupils, by their folders."""
+    return {row.run(0): row.command(0, shared) for row in main_rows() if row.name in _of_taught()}
+
+
 def pretrainings(shared: tuple[str, ...]) -> dict[Path, list[str]]:
-    """The commands that these rows come after, by their folders."""
+    """The commands that the rows of pre-training come after, by their folders."""
     changes = [word for change in shared for word in ("--set", change)]
     return {
         _read(text): [
@@ -141,6 +168,10 @@ def pretrainings(shared: tuple[str, ...]) -> dict[Path, list[str]]:
     }
 
 
+def _of_taught() -> list[str]:
+    return [f"{each} {kind}" for each in TAUGHT for kind in ("poly", "cross")]
+
+
 def _read(text: str) -> Path:
     return RUNS / f"pretrain-{text}"
 
@@ -149,4 +180,12 @@ def _unless(usual: int, value: int, setting: str) -> tuple[str, ...]:
     return () if value == usual else (f"{setting}={value}",)
 
 
-PARTS = {"main": main_rows, "codes": code_rows, "others": other_rows, "pretraining": pretraining_rows}
+PARTS = {
+    "main": main_rows,
+    "codes": code_rows,
+    "others": other_rows,
+    "pretraining": pretraining_rows,
+    "distillation": distillation_rows,
+}
+BEFORE = {"pretraining": pretrainings, "distillation": teachings}
+"""What has to be trained before a part."""
