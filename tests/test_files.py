@@ -25,6 +25,14 @@ def test_a_failure_leaves_nothing_behind(tmp_path: Path, failure: type[BaseExcep
     assert os.listdir(tmp_path) == []
 
 
+def test_whoever_may_read_a_folder_may_read_its_files(tmp_path: Path) -> None:
+    """Weights too, which safetensors write for their owner alone."""
+    with new_folder(tmp_path / "model") as folder:
+        (folder / "weights").touch(mode=0o600)
+    made = tmp_path / "model"
+    assert (made / "weights").stat().st_mode & 0o777 == made.stat().st_mode & 0o666
+
+
 def test_what_exists_is_kept(tmp_path: Path) -> None:
     path = tmp_path / "out"
     path.write_text("old")

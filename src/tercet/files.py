@@ -43,6 +43,7 @@ def new_folder(path: Path) -> Iterator[Path]:
         yield partial
         for file in partial.rglob("*"):
             if file.is_file():
+                file.chmod(partial.stat().st_mode & 0o666)  # safetensors are made for their owner alone
                 _sync(file)
         check_free(path)
         _sync_folder(partial)

@@ -206,6 +206,24 @@ def test_a_teacher_gives_the_targets(tiny_folder: FolderOf, tmp_path: Path) -> N
     assert result["dev"]["lessons"] == 1
 
 
+@pytest.mark.parametrize("reader", ["choices", "answers"])
+def test_what_a_pupil_is_tested_on_needs_no_teacher(
+    tiny_folder: FolderOf, tmp_path: Path, reader: str
+) -> None:
+    row = {"context": "a river", "candidates": ["never", "new river"], "label": 1, "answer": "new river"}
+    test = {"files": rows(tmp_path / "test.jsonl", [row]), "reader": reader}
+    table = tables(
+        tiny_folder("bert"),
+        teacher=str(tiny_folder("bert")),
+        objective={"kind": "distribution"},
+        batches={"examples": 16, "negatives": 3},
+        training={"epochs": 1},
+    )
+    result = run({**table, "data": {**table["data"], "test": test}}, tmp_path / "run")
+    assert result["test"]["lessons"] == 1
+    assert len(result["places"]) == 1
+
+
 def test_a_teacher_scores_each_candidate_of_a_row_for_itself(tiny_folder: FolderOf) -> None:
     train = [Lesson("a cat", ("a dog ran", "old house")), Lesson("a river", ("the sea",))]
     sets = LessonSets(train, dev=[Lesson("a tree", ("bread", "water"))], test=[])

@@ -19,7 +19,7 @@ from tercet.models.load import AnyScorer
 from tercet.models.sources import find_folder
 from tercet.models.start import make_scorer
 from tercet.records import Lesson
-from tercet.training.checks import check_batches, check_lessons, check_variety
+from tercet.training.checks import TEACHERS, check_batches, check_lessons, check_variety
 from tercet.training.cuts import cut_shares
 from tercet.training.examples import tokenise
 from tercet.training.gather import is_first_process, local_device
@@ -117,6 +117,8 @@ def _run(
 
 def _check(recipe: Recipe, lessons: LessonSets, scorer: AnyScorer) -> None:
     for name, part in lessons.named().items():
+        if name == "test" and recipe.objective.kind in TEACHERS:
+            continue  # is ranked, not learnt from: no teacher has to score it
         check_lessons(part, recipe.objective, scorer)
         if name != "dev" or recipe.dev is not None:  # what was held out may be small
             check_variety(part, recipe.objective, name=name)
