@@ -41,7 +41,7 @@ def demo() -> None:
     for scorer in scorers.values():
         scorer.score("warm", ["up"])  # or the first would pay for it
     console.print("[bold]tercet[/] ranks with the three scorers it comes with, all over MiniLM (6 layers):")
-    console.print(f"bi-encoder, poly-encoder, and a cross-encoder that reads the bi-encoder's {READ} best.\n")
+    console.print(f"bi-encoder, poly-encoder, and a cross-encoder over the bi-encoder's {READ} best.\n")
     asked = questions("en")
     contexts, answers = [each.context for each in asked], [each.answer for each in asked]
     _show("questions", contexts, _rankings(scorers, contexts, answers), console)
