@@ -19,7 +19,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from study_kept import figures, finished_runs, keep, kept_runs
+from study_kept import check_alike, figures, finished_runs, keep, kept_runs
 from study_rows import BEFORE, PARTS, RUNS
 
 ROOT = Path(__file__).parents[1]
@@ -84,16 +84,11 @@ def main() -> None:
         parser.error("--seeds and --jobs must be at least 1")
     if given.crosses is not None and not 0 < given.crosses < given.jobs:
         parser.error("--crosses must leave at least one of the --jobs, and be at least 1")
-    rows, shared, kept = [row for part in given.part for row in PARTS[part]()], tuple(given.set), kept_runs()
-    first = {
-        run: words for part in given.part if part in BEFORE for run, words in BEFORE[part](shared).items()
-    }
-    todo = {
-        row.run(seed): row.command(seed, shared)
-        for seed in range(given.seeds)
-        for row in rows
-        if given.only in row.name
-    }
+    rows = [row for part in given.part for row in PARTS[part]() if given.only in row.name]
+    shared, seeds, kept = tuple(given.set), range(given.seeds), kept_runs()
+    before = [BEFORE[part](shared, seeds) for part in given.part if part in BEFORE]
+    first = {run: words for commands in before for run, words in commands.items()}
+    todo = {row.run(seed): row.command(seed, shared) for seed in seeds for row in rows}
     if given.list:
         print(*map(shlex.join, (first | todo).values()), sep="\n")
         return
@@ -101,10 +96,13 @@ def main() -> None:
     if not given.collect:
         data = str(Path(given.data).resolve())
         left = {run: words for run, words in todo.items() if given.again or run.name not in kept}
+        for row in rows:
+            if not given.again and any(row.run(seed) in left for seed in seeds):
+                check_alike(row, shared, kept)
         for commands in (first, left) if left else ():
-            well &= train_side_by_side(commands, jobs=given.jobs, data=data, crosses=given.crosses)
+            well = well and train_side_by_side(commands, jobs=given.jobs, data=data, crosses=given.crosses)
     done = finished_runs((ROOT / RUNS).glob("*/"))
-    keep(done)
+    keep(done, again=given.again)
     print(f"{len(done)} runs are done here, {len(kept_runs())} kept")
     for name, row in figures(rows, kept_runs()).items():
         print(f"{name}: R@1 {100 * row['R@1']['value']:.1f}, seeds {', '.join(map(str, row['seeds']))}")

@@ -20,7 +20,7 @@ from zlib import compress, decompress
 
 import numpy as np
 from numpy.typing import NDArray
-from study_rows import Row
+from study_rows import PARTS, Row
 
 from tercet.evaluate.significance import MeanOf, Sample, difference, figure
 from tercet.files import read_json, read_json_if_there, write_json
@@ -48,9 +48,18 @@ def finished_runs(folders: Iterable[Path]) -> Runs:
     }
 
 
-def keep(runs: Runs) -> None:
-    """Add runs to those that are kept."""
-    write_json(KEPT, dict(sorted((kept_runs() | runs).items())))
+def keep(runs: Runs, *, again: bool = False) -> None:
+    """Add runs to those that are kept, which stay as they are unless they were to be trained again."""
+    every = kept_runs() | runs if again else runs | kept_runs()
+    write_json(KEPT, dict(sorted(every.items())))
+
+
+def check_alike(row: Row, shared: tuple[str, ...], runs: Runs) -> None:
+    """Raise if runs of a row are kept that had other settings than a new one would have."""
+    for seed in _seeds(row, runs):
+        known = runs[row.run(seed).name]["command"]
+        if known != shown_command(row.command(seed, shared)[1:]):
+            raise SystemExit(f"{row.name}: what is kept was trained by {known}: take its --set, or --again")
 
 
 def figures(rows: Iterable[Row], runs: Runs) -> dict[str, dict[str, Any]]:
@@ -60,14 +69,23 @@ def figures(rows: Iterable[Row], runs: Runs) -> dict[str, dict[str, Any]]:
         SystemExit: runs of one row have other commands.
 
     A case's value is its mean over the seeds, so that an interval says how much other cases would matter;
-    the deviation over seeds stands beside it. Rows are tested on the seeds that both have.
+    the deviation over seeds stands beside it. Rows are tested on the seeds that both have, and may name
+    rows of any part, or themselves, which is no test.
     """
-    known = {row.name: row for row in rows}
-    there = [row for row in known.values() if _seeds(row, runs)]
+    rows = list(rows)
+    known = {row.name: row for row in (*(row for part in PARTS.values() for row in part()), *rows)}
+    there = [row for row in rows if _seeds(row, runs)]
     return {
         row.name: _figures(row, [known[other] for other in row.against if other != row.name], runs)
         for row in there
     }
+
+
+def of_same_seeds(rows: Iterable[Row], runs: Runs) -> Runs:
+    """The runs of those seeds that every row has of which there is any."""
+    found = {row: set(_seeds(row, runs)) for row in rows}
+    common = set.intersection(*filter(None, found.values())) if any(found.values()) else set()
+    return {name: runs[name] for row in found for seed in common if (name := row.run(seed).name) in runs}
 
 
 def _figures(row: Row, others: Iterable[Row], runs: Runs) -> dict[str, Any]:
@@ -119,7 +137,7 @@ def _outcome(folder: Path) -> dict[str, Any]:
     words = read_json(folder / "environment.json")["command"][1:]
     _check_settings(folder, words)
     return {
-        "command": _command(words),
+        "command": shown_command(words),
         "recipe": recipe_digest(ROOT / words[1]),
         "machine": _machine(folder),
         "seconds": round(result["train"]["train_runtime"]) or None,  # none of a run that only had to end
@@ -152,10 +170,11 @@ def _places(run: dict[str, Any]) -> NDArray[np.uint8]:
     return np.frombuffer(decompress(b64decode(run["places"])), dtype=np.uint8)
 
 
-def _command(words: list[str]) -> str:
-    """How a run was really started, for any seed."""
+def shown_command(words: Sequence[str]) -> str:
+    """How a run is started, for any seed."""
     text = shlex.join(["tercet", *(word for word in words if word != "--resume")])
-    return re.sub(r"--seed \d+", "--seed S", re.sub(r" -o \S+", "", text))
+    text = re.sub(r"--seed \d+", "--seed S", re.sub(r" -o \S+", "", text))
+    return re.sub(r"-\d+/model\b", "-S/model", text)
 
 
 def _machine(folder: Path) -> str:

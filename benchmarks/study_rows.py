@@ -22,6 +22,8 @@ class Row(NamedTuple):
     changes: tuple[str, ...] = ()
     against: tuple[str, ...] = ()
     """The rows that it is tested against."""
+    same_seed: tuple[str, ...] = ()
+    """Settings that name models of other runs of the same seed, as ``{seed}``."""
 
     def run(self, seed: int) -> Path:
         """Its folder; rows of equal settings share it."""
@@ -29,7 +31,8 @@ class Row(NamedTuple):
 
     def command(self, seed: int, shared: tuple[str, ...]) -> list[str]:
         """The training of one seed."""
-        return training(f"study/{self.recipe}", self.run(seed), (*self.changes, *shared), seed)
+        begins = tuple(setting.format(seed=seed) for setting in self.same_seed)
+        return training(f"study/{self.recipe}", self.run(seed), (*self.changes, *begins, *shared), seed)
 
 
 def training(recipe: str, run: Path, changes: tuple[str, ...], seed: int) -> list[str]:
@@ -47,8 +50,8 @@ def folder_name(recipe: str, changes: tuple[str, ...], seed: int) -> str:
 
 
 def main_rows() -> list[Row]:
-    """The three scorers on the four sets; bi- and poly-encoder also with more negatives."""
-    rows, more = [], ("batches.examples=256",)
+    """The three scorers on the four sets; bi- and poly-encoder also with more negatives, in fewer steps."""
+    rows, more = [], ("batches.examples=256", "training.warmup=25")
     for each in SETS:
         bi, poly, bi_more, poly_more = (f"{each} {kind}" for kind in ("bi", "poly", "bi 255", "poly 255"))
         rows += [
@@ -57,19 +60,28 @@ def main_rows() -> list[Row]:
             Row(f"{each} poly first", f"poly-{each}", ('model.code_kind="first"',), against=(bi, poly)),
             Row(bi_more, f"bi-{each}", more, against=(bi,)),
             Row(poly_more, f"poly-{each}", more, against=(poly, bi_more)),
-            Row(f"{each} cross", f"cross-{each}", against=(poly, bi, poly_more)),
+            Row(f"{each} cross", f"cross-{each}", against=(poly, bi, poly_more, bi_more)),
         ]
     return rows
 
 
 def distillation_rows() -> list[Row]:
-    """Poly-encoders that go on with what a cross-encoder says, and both as they are."""
-    known = [row for row in main_rows() if row.name in _of_taught()]
-    taught = [
-        Row(f"{each} poly taught", f"taught-{each}", against=(f"{each} poly", f"{each} cross"))
-        for each in TAUGHT
-    ]
-    return [row._replace(against=()) for row in known] + taught
+    """Poly-encoders that go on with what a cross-encoder says, or for as long without it."""
+    rows = []
+    for each in TAUGHT:
+        poly, cross, longer = (f"{each} {kind}" for kind in ("poly", "cross", "poly longer"))
+        start = f'model.source="{RUNS}/poly-{each}-{{seed}}/model"'
+        teacher = f'teacher="{RUNS}/cross-{each}-{{seed}}/model"'
+        rows += [
+            Row(longer, f"longer-{each}", against=(poly,), same_seed=(start,)),
+            Row(
+                f"{each} poly taught",
+                f"taught-{each}",
+                against=(longer, poly, cross),
+                same_seed=(start, teacher),
+            ),
+        ]
+    return rows
 
 
 def plain_rows() -> list[Row]:
@@ -151,12 +163,14 @@ def pretraining_rows() -> list[Row]:
     return rows
 
 
-def teachings(shared: tuple[str, ...]) -> dict[Path, list[str]]:
+def teachings(shared: tuple[str, ...], seeds: range) -> dict[Path, list[str]]:
     """The trainings of teachers and pupils, by their folders."""
-    return {row.run(0): row.command(0, shared) for row in main_rows() if row.name in _of_taught()}
+    wanted = [f"{each} {kind}" for each in TAUGHT for kind in ("poly", "cross")]
+    rows = [row for row in main_rows() if row.name in wanted]
+    return {row.run(seed): row.command(seed, shared) for seed in seeds for row in rows}
 
 
-def pretrainings(shared: tuple[str, ...]) -> dict[Path, list[str]]:
+def pretrainings(shared: tuple[str, ...], _seeds: range) -> dict[Path, list[str]]:
     """The commands that the rows of pre-training come after, by their folders."""
     changes = [word for change in shared for word in ("--set", change)]
     return {
@@ -166,10 +180,6 @@ def pretrainings(shared: tuple[str, ...]) -> dict[Path, list[str]]:
         ]
         for text in READ_BEFORE
     }
-
-
-def _of_taught() -> list[str]:
-    return [f"{each} {kind}" for each in TAUGHT for kind in ("poly", "cross")]
 
 
 def _read(text: str) -> Path:

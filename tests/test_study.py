@@ -77,6 +77,39 @@ def test_what_is_kept_was_trained_with_the_recipes_as_they_are() -> None:
         )
 
 
+def test_a_kept_run_is_replaced_only_when_it_was_to_be_trained_again(tmp_path: Path) -> None:
+    old, new = ({"bi-here-0": {"places": places}} for places in ("old", "new"))
+    study_kept.keep(old)
+    study_kept.keep(new)
+    assert study_kept.kept_runs() == old
+    study_kept.keep(new, again=True)
+    assert study_kept.kept_runs() == new
+
+
+def test_a_seed_is_not_trained_with_other_settings_than_those_before(tmp_path: Path) -> None:
+    shared = ("training.bf16=true",)
+    command = study_kept.shown_command(BI.command(0, shared)[1:])
+    study_kept.check_alike(BI, shared, {"bi-here-0": {"command": command}})
+    with pytest.raises(SystemExit, match=r"was trained by tercet train .*bf16=true.*: take its --set"):
+        study_kept.check_alike(BI, (), {"bi-here-0": {"command": command}})
+
+
+def test_seeds_of_a_row_have_one_command_though_each_has_its_own_teacher() -> None:
+    row = study_rows.Row("taught", "taught-here", same_seed=('teacher="runs/study/cross-here-{seed}/model"',))
+    first, second = (study_kept.shown_command(row.command(seed, ())[1:]) for seed in (0, 1))
+    assert first == second
+    assert "cross-here-S/model" in first
+    assert 'teacher="runs/study/cross-here-1/model"' in row.command(1, ())
+
+
+def test_rows_of_a_table_have_the_same_seeds(tmp_path: Path) -> None:
+    runs = study_kept.finished_runs(
+        [run(tmp_path, BI, seed, [1]) for seed in (0, 1, 2)] + [run(tmp_path, POLY, 1, [1])]
+    )
+    missing = study_rows.Row("nothing yet", "cross-here")
+    assert study_kept.of_same_seeds([BI, POLY, missing], runs).keys() == {"bi-here-1", "poly-here-1"}
+
+
 def test_rows_are_tested_on_the_seeds_that_both_have(tmp_path: Path) -> None:
     right, wrong = [1] * 40, [1] * 20 + [2] * 20
     runs = [run(tmp_path, BI, seed, wrong) for seed in (0, 1, 2)] + [run(tmp_path, POLY, 1, right)]

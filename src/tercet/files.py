@@ -11,6 +11,9 @@ from uuid import uuid4
 
 from tercet.errors import ModelError, OutputError
 
+PARTIAL = ".partial"
+"""How the names of files end that are being written."""
+
 
 @contextmanager
 def new_file(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
@@ -87,7 +90,7 @@ def _read_json(file: Path, kind: type) -> object:
 
 
 def _partial(path: Path) -> Path:
-    return path.with_name(f".{uuid4().hex[:12]}.partial")
+    return path.with_name(f".{uuid4().hex[:12]}{PARTIAL}")
 
 
 @contextmanager

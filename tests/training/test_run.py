@@ -135,10 +135,36 @@ def test_a_folder_has_one_run_at_a_time(tiny_folder: FolderOf, tmp_path: Path, *
     table, begun = tables(tiny_folder("bert"), training={"epochs": 1}), tmp_path / "run"
     folder = RunFolder(begun)
     with folder.open(make_recipe(table, name="test").resolved(), resume=False):
-        with pytest.raises(OutputError, match="is being trained by another process: wait for it"):
-            run(table, begun, resume=resume)
+        for further in (folder.path, folder.checkpoints):
+            further.mkdir(exist_ok=True)
+            with pytest.raises(OutputError, match="is being trained by another process: wait for it"):
+                run(table, begun, resume=resume)
         assert (begun / "config.json").is_file()
+    folder.checkpoints.rmdir()
     run(table, begun, resume=resume)
+
+
+@pytest.mark.parametrize("resume", [False, True])
+def test_a_run_that_was_killed_at_once_can_be_begun_again(
+    tiny_folder: FolderOf, tmp_path: Path, *, resume: bool
+) -> None:
+    """With its lock and half a file in its folder, and nothing else."""
+    begun = tmp_path / "run"
+    begun.mkdir()
+    (begun / ".lock").touch()
+    (begun / ".0123456789ab.partial").touch()
+    run(tables(tiny_folder("bert"), training={"epochs": 1}), begun, resume=resume)
+
+
+@pytest.mark.parametrize("resume", [False, True])
+def test_nothing_is_put_into_the_folder_of_somebody_else(
+    tiny_folder: FolderOf, tmp_path: Path, *, resume: bool
+) -> None:
+    (tmp_path / "letters").mkdir()
+    (tmp_path / "letters" / "first.txt").touch()
+    with pytest.raises(OutputError, match="choose another folder"):
+        run(tables(tiny_folder("bert")), tmp_path / "letters", resume=resume)
+    assert [file.name for file in (tmp_path / "letters").iterdir()] == ["first.txt"]
 
 
 def test_other_settings_do_not_go_on_with_a_run(tiny_folder: FolderOf, tmp_path: Path) -> None:

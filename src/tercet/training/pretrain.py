@@ -167,50 +167,32 @@ def run_pretraining(
         root: the folder that data sets lie under.
         resume: go on after the last checkpoint; without one, from the beginning.
     """
+    teller = teller or Teller()
     folder = RunFolder(path)
     with folder.open(asdict(recipe), resume=resume):
         if folder.is_finished:
             return folder.result()
-        return _run(
-            recipe,
-            folder,
-            root=root,
-            resume=resume,
-            device=device or local_device(),
-            teller=teller or Teller(),
+        teller.say("reading data")
+        train, dev = _lessons(recipe, root)
+        model = make_model(recipe.model, train).to(pick_device(device or local_device()))
+        examples, looked_at = (_tokenised(model.tokenizer, lessons) for lessons in (train, dev))
+        cuts = {"train": _cut(examples, model.tokenizer), "dev": _cut(looked_at, model.tokenizer)}
+        folder.remember({"train": train, "dev": dev}, cuts)
+        teller.say(f"pre-training on {len(examples):,} pairs of texts")
+        trainer = SteadyTrainer(
+            model,
+            recipe.training,
+            _material(recipe.batches, examples, looked_at),
+            folder=folder.checkpoints,
+            callbacks=folder.callbacks(teller),
         )
-
-
-def _run(
-    recipe: PretrainRecipe,
-    folder: RunFolder,
-    *,
-    root: Path | None,
-    resume: bool,
-    device: str | None,
-    teller: Teller,
-) -> dict[str, Any]:
-    teller.say("reading data")
-    train, dev = _lessons(recipe, root)
-    model = make_model(recipe.model, train).to(pick_device(device))
-    examples, looked_at = (_tokenised(model.tokenizer, lessons) for lessons in (train, dev))
-    cuts = {"train": _cut(examples, model.tokenizer), "dev": _cut(looked_at, model.tokenizer)}
-    folder.remember({"train": train, "dev": dev}, cuts)
-    teller.say(f"pre-training on {len(examples):,} pairs of texts")
-    trainer = SteadyTrainer(
-        model,
-        recipe.training,
-        _material(recipe.batches, examples, looked_at),
-        folder=folder.checkpoints,
-        callbacks=folder.callbacks(teller),
-    )
-    log = run_trainer(trainer, folder.checkpoints, resume=resume)
-    best = min((row for row in log if "eval_loss" in row), key=lambda row: row["eval_loss"])
-    result = {
-        "train": {"lessons": len(train), "steps": log[-1]["step"]},
-        "dev": {"lessons": len(dev), "loss": best["eval_loss"]},
-    }
-    return folder.finish(result, partial(save_model, model))
+        log = run_trainer(trainer, folder.checkpoints, resume=resume)
+        best = min((row for row in log if "eval_loss" in row), key=lambda row: row["eval_loss"])
+        result = {
+            "train": {"lessons": len(train), "steps": log[-1]["step"]},
+            "dev": {"lessons": len(dev), "loss": best["eval_loss"]},
+        }
+        return folder.finish(result, partial(save_model, model))
 
 
 def make_model(config: PretrainConfig, lessons: Sequence[Lesson]) -> MaskedLanguageModel:

@@ -50,69 +50,56 @@ def run_recipe(
         resume: go on after the last checkpoint; without one, from the beginning.
         sealed: test data of a later recipe, which must not be learnt from.
     """
+    teller = teller or Teller()
+    device = device or local_device()
     folder = RunFolder(path)
     with folder.open(recipe.resolved(), resume=resume):
         if folder.is_finished:
             return folder.result()
-        return _run(
-            recipe,
-            folder,
-            root=root,
-            resume=resume,
-            device=device or local_device(),
-            teller=teller or Teller(),
-            sealed=sealed,
+        teller.say("reading data")
+        lessons = read_sets(recipe, root, sealed=sealed)
+        start = recipe.model
+        for teacher in recipe.teachers:
+            find_folder(teacher)  # or say at once that there is none
+        if recipe.after is not None:
+            begun = folder.before.exists()
+            kept = (*sealed, *lessons.test)
+            run_recipe(
+                recipe.after,
+                folder.before,
+                root=root,
+                resume=begun,
+                device=device,
+                teller=teller,
+                sealed=kept,
+            )
+            start = replace(start, source=str(folder.before / folder.model.name))
+        if recipe.teachers:
+            teller.say(f"asking {', '.join(recipe.teachers)} for scores")
+            lessons = taught(
+                lessons,
+                recipe.teachers,
+                recipe.objective,
+                words=recipe.teacher_words,
+                both_ways=recipe.train.both_ways,
+                negatives=recipe.batches.negatives,
+                seed=recipe.training.seed,
+                device=device,
+            )
+            recipe = replace(recipe, batches=replace(recipe.batches, negatives=0))  # they are drawn
+        scorer = make_scorer(start, device=device)
+        torch.manual_seed(recipe.training.seed)  # some objectives have weights of their own
+        objective = make_objective(recipe.objective, scorer, chunk_tokens=recipe.batches.chunk_tokens)
+        _check(recipe, lessons, scorer)
+        folder.remember(
+            lessons.named(), {name: cut_shares(scorer, part) for name, part in lessons.named().items()}
         )
-
-
-def _run(
-    recipe: Recipe,
-    folder: RunFolder,
-    *,
-    root: Path | None,
-    resume: bool,
-    device: str | None,
-    teller: Teller,
-    sealed: Sequence[Lesson],
-) -> dict[str, Any]:
-    teller.say("reading data")
-    lessons = read_sets(recipe, root, sealed=sealed)
-    start = recipe.model
-    for teacher in recipe.teachers:
-        find_folder(teacher)  # or say at once that there is none
-    if recipe.after is not None:
-        begun = folder.before.exists()
-        kept = (*sealed, *lessons.test)
-        run_recipe(
-            recipe.after, folder.before, root=root, resume=begun, device=device, teller=teller, sealed=kept
-        )
-        start = replace(start, source=str(folder.before / folder.model.name))
-    if recipe.teachers:
-        teller.say(f"asking {', '.join(recipe.teachers)} for scores")
-        lessons = taught(
-            lessons,
-            recipe.teachers,
-            recipe.objective,
-            words=recipe.teacher_words,
-            both_ways=recipe.train.both_ways,
-            negatives=recipe.batches.negatives,
-            seed=recipe.training.seed,
-            device=device,
-        )
-        recipe = replace(recipe, batches=replace(recipe.batches, negatives=0))  # they are drawn
-    scorer = make_scorer(start, device=device)
-    torch.manual_seed(recipe.training.seed)  # some objectives have weights of their own
-    objective = make_objective(recipe.objective, scorer, chunk_tokens=recipe.batches.chunk_tokens)
-    _check(recipe, lessons, scorer)
-    folder.remember(
-        lessons.named(), {name: cut_shares(scorer, part) for name, part in lessons.named().items()}
-    )
-    adapters = None if recipe.adapter is None else Adapters(scorer, recipe.adapter, start)
-    result = _train(recipe, scorer, objective, lessons, folder=folder, resume=resume, teller=teller)
-    if adapters is not None and is_first_process():
-        shutil.rmtree(folder.adapter, ignore_errors=True)  # of a run that was killed just here
-        adapters.save(folder.adapter)
-    return folder.finish(result | {"fingerprint": scorer.fingerprint}, scorer.save)
+        adapters = None if recipe.adapter is None else Adapters(scorer, recipe.adapter, start)
+        result = _train(recipe, scorer, objective, lessons, folder=folder, resume=resume, teller=teller)
+        if adapters is not None and is_first_process():
+            shutil.rmtree(folder.adapter, ignore_errors=True)  # of a run that was killed just here
+            adapters.save(folder.adapter)
+        return folder.finish(result | {"fingerprint": scorer.fingerprint}, scorer.save)
 
 
 def _check(recipe: Recipe, lessons: LessonSets, scorer: AnyScorer) -> None:

@@ -2,12 +2,12 @@
 
 ``config.json`` (every setting), ``data.json`` (what was learnt from), ``environment.json`` (versions,
 machine), ``metrics.jsonl`` (every number that was logged), ``curves.png``, ``checkpoints``, and at the end
-``result.json`` and ``model``, the best one.
+``result.json`` and ``model``, the best one. While it is trained, ``.lock`` keeps others out.
 """
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -18,7 +18,7 @@ from filelock import FileLock, Timeout
 from tercet.data.summary import summarise
 from tercet.errors import InputError, OutputError
 from tercet.extras import require
-from tercet.files import read_json, read_json_if_there, write_json, writing
+from tercet.files import PARTIAL, read_json, read_json_if_there, write_json, writing
 from tercet.records import Lesson
 from tercet.runtime.environment import environment
 from tercet.training.callbacks import MetricsFile, Progress, StopOnInterrupt
@@ -65,11 +65,11 @@ class RunFolder:
             yield
             return
         self._make(resume=resume)
-        with self._alone():
-            if not resume:
-                for described in (self._config, self._data):
-                    described.unlink(missing_ok=True)
-            self._keep(self._config, config, "settings")
+        with nullcontext() if resume and self.is_finished else self._alone():
+            if resume:
+                self._keep(self._config, config, "settings")
+            else:
+                self._begin(config)
             yield
 
     @property
@@ -118,26 +118,38 @@ class RunFolder:
     def _make(self, *, resume: bool) -> None:
         if self.path.exists() and not self.path.is_dir():
             raise OutputError(f"{self.path} is a file: a run is a folder")
-        if self.path.exists() and not resume and not self._only_described():
-            raise OutputError(
-                f"{self.path} exists: choose another folder, or go on with it (resume=True, --resume)"
-            )
-        if self.path.exists() and any(self.path.iterdir()) and not self._config.is_file():
+        if resume and not self._config.is_file() and not self._only_described():
             raise OutputError(f"{self.path} is no run that could go on: choose another folder")
+        if not resume and (self.is_finished or not self._config.is_file()):
+            self._check_free()  # now, since no lock belongs into somebody's folder
         if not self.path.parent.is_dir():
             raise OutputError(f"{self.path.parent} is not a folder: make it first, or choose another path")
         with writing(self.path):
             self.path.mkdir(exist_ok=True)
 
+    def _begin(self, config: Mapping[str, Any]) -> None:
+        self._check_free()
+        with writing(self._data):
+            self._data.unlink(missing_ok=True)
+        write_json(self._config, config)
+
+    def _check_free(self) -> None:
+        if not self._only_described():
+            raise OutputError(
+                f"{self.path} exists: choose another folder, or go on with it (resume=True, --resume)"
+            )
+
     def _only_described(self) -> bool:
-        """Whether a run came no further than to say what it would do."""
-        there = {file.name for file in self.path.iterdir()}
-        return self._config.name in there <= {self._config.name, self._data.name, self._lock.name}
+        """Whether there is no run, or it came no further than to say what it would do."""
+        if not self.path.exists():
+            return True
+        there = {file.name for file in self.path.iterdir() if file.suffix != PARTIAL}
+        return there <= {self._config.name, self._data.name, self._lock.name}
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
         lock = FileLock(self._lock)
-        with writing(self.path):
+        with writing(self._lock):
             try:
                 lock.acquire(timeout=0)
             except Timeout:
