@@ -73,10 +73,12 @@ def main() -> None:
     parser.add_argument("--only", default="", help="train rows whose name holds this")
     parser.add_argument("--jobs", type=int, default=1, help="trainings side by side")
     parser.add_argument("--crosses", type=int, help="how many of them are for cross-encoders")
-    parser.add_argument("--seeds", type=int, default=3, help="of each row: 0, 1, ...")
-    parser.add_argument("--data", default=os.environ.get("TERCET_DATA", "."))
+    parser.add_argument("--seeds", type=int, default=3, help="how many of each row: 0, 1, ...")
+    parser.add_argument(
+        "--data", default=os.environ.get("TERCET_DATA", "."), help="the folder that the sets lie under"
+    )
     parser.add_argument("--set", action="append", default=[], help="a setting of all runs")
-    parser.add_argument("--list", action="store_true", help="print the commands and stop")
+    parser.add_argument("--list", action="store_true", help="print the commands, and which runs are kept")
     parser.add_argument("--again", action="store_true", help="train what is kept already, too")
     parser.add_argument("--collect", action="store_true", help="write study.json and stop")
     given = parser.parse_args()
@@ -85,12 +87,15 @@ def main() -> None:
     if given.crosses is not None and not 0 < given.crosses < given.jobs:
         parser.error("--crosses must leave at least one of the --jobs, and be at least 1")
     rows = [row for part in given.part for row in PARTS[part]() if given.only in row.name]
+    if not rows:
+        parser.error(f"no row's name holds {given.only!r}")
     shared, seeds, kept = tuple(given.set), range(given.seeds), kept_runs()
     before = [BEFORE[part](shared, seeds) for part in given.part if part in BEFORE]
     first = {run: words for commands in before for run, words in commands.items()}
     todo = {row.run(seed): row.command(seed, shared) for seed in seeds for row in rows}
     if given.list:
-        print(*map(shlex.join, (first | todo).values()), sep="\n")
+        for run, words in (first | todo).items():
+            print(shlex.join(words), "# kept" if run.name in kept else "")
         return
     well = True
     if not given.collect:

@@ -140,7 +140,7 @@ def _outcome(folder: Path) -> dict[str, Any]:
         "command": shown_command(words),
         "recipe": recipe_digest(ROOT / words[1]),
         "machine": _machine(folder),
-        "seconds": round(result["train"]["train_runtime"]) or None,  # none of a run that only had to end
+        "seconds": round(result["train"].get("train_runtime", 0)) or None,  # none of a run in several parts
         "places": packed(result["places"]),
     }
 

@@ -90,3 +90,9 @@ def test_a_packaged_model_that_was_not_installed_is_explained(
 def test_what_was_learnt_alone_is_no_encoder_to_build_on() -> None:
     with pytest.raises(tercet.ModelError, match="no encoder to build on: name the model that it began with"):
         tercet.CrossEncoder.from_backbone("cross", device="cpu")
+
+
+@pytest.mark.parametrize("name", ["", " "])
+def test_an_empty_name_is_no_folder(name: str) -> None:
+    with pytest.raises(tercet.ModelError, match="a model's name is empty: name one of bi, poly, cross"):
+        find_folder(name)

@@ -25,7 +25,7 @@ from tercet.training.lesson_sets import LessonSets, both_ways, read_sets
 from tercet.training.optimisers import set_dropout
 from tercet.training.recipe import make_recipe, read_recipe
 from tercet.training.run import run_recipe, with_seed
-from tercet.training.run_folder import RunFolder
+from tercet.training.run_folder import RunFolder, Teller
 from tercet.training.settings import ObjectiveConfig
 from tercet.training.teacher import taught, with_scores
 from tercet.training.trainer import last_checkpoint
@@ -121,12 +121,13 @@ def test_the_place_of_every_right_candidate_is_kept(tiny_folder: FolderOf, tmp_p
 
 def test_a_finished_run_is_not_run_again(tiny_folder: FolderOf, tmp_path: Path) -> None:
     table = tables(tiny_folder("bert"), training={"epochs": 1})
-    first = run(table, tmp_path / "run")
-    before = (tmp_path / "run" / "metrics.jsonl").stat().st_mtime_ns
-    assert run(table, tmp_path / "run", resume=True) == first
-    assert (tmp_path / "run" / "metrics.jsonl").stat().st_mtime_ns == before
+    folder = tmp_path / "with" / "parents" / "run"
+    first = run(table, folder)
+    before = (folder / "metrics.jsonl").stat().st_mtime_ns
+    assert run(table, folder, resume=True) == first
+    assert (folder / "metrics.jsonl").stat().st_mtime_ns == before
     with pytest.raises(OutputError, match="exists: choose another folder, or go on with it"):
-        run(table, tmp_path / "run")
+        run(table, folder)
 
 
 @pytest.mark.parametrize("resume", [False, True])
@@ -341,6 +342,16 @@ def test_a_teacher_that_is_not_there_is_named_before_anything_is_trained(
     table = tables(tiny_folder("bert"), teacher=str(tmp_path / "nobody"))
     with pytest.raises(tercet.ModelError, match=r"there is no folder .*nobody"):
         run(table, tmp_path / "run")
+
+
+def test_a_pupil_that_is_not_there_is_named_before_its_teacher_is_asked(
+    tiny_folder: FolderOf, tmp_path: Path
+) -> None:
+    said: list[str] = []
+    table = tables(tmp_path / "nobody", teacher=str(tiny_folder("bert")))
+    with pytest.raises(tercet.ModelError, match=r"there is no folder .*nobody"):
+        run(table, tmp_path / "run", teller=Teller(say=said.append))
+    assert said == ["reading data"]
 
 
 def test_a_recipe_names_one_teacher_or_several(tiny_folder: FolderOf) -> None:
@@ -663,7 +674,7 @@ def test_a_stopped_run_goes_on_to_the_same_model(
         training={"epochs": 15, "looks_per_epoch": 1, "learning_rate": 1e-3},
     )
     recipe = write_toml(tmp_path / "recipe.toml", table)
-    run_recipe(read_recipe(recipe), tmp_path / "whole", device="cpu")
+    whole = run_recipe(read_recipe(recipe), tmp_path / "whole", device="cpu")
     arguments = ["train", str(recipe), "-o", str(tmp_path / "run"), "--device", "cpu"]
     stopped = start(arguments)
     wait_for_a_checkpoint(tmp_path / "run", stopped)
@@ -679,6 +690,8 @@ def test_a_stopped_run_goes_on_to_the_same_model(
     _, said = resumed.communicate(timeout=240)
     assert resumed.returncode == 0, said
     assert_same_model(tmp_path / "whole" / "model", tmp_path / "run" / "model")
+    result = json.loads((tmp_path / "run" / "result.json").read_text())
+    assert whole["train"].keys() - result["train"].keys() == {"train_runtime"}  # known of the last part only
 
 
 FULL = """

@@ -13,7 +13,7 @@ DataOption = Annotated[
     Path | None,
     typer.Option(
         "--data",
-        help="The folder that the recipe's files lie under; TERCET_DATA by default.",
+        help="The folder that data files lie under; TERCET_DATA by default.",
         metavar="FOLDER",
     ),
 ]
@@ -37,7 +37,10 @@ def train(
     out: OutOption = None,
     resume: ResumeOption = False,
     change: SetOption = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Of batches, dropout and new weights.")] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(min=0, help="Draws batches, dropout and new weights; the recipe's by default."),
+    ] = None,
     device: DeviceOption = None,
 ) -> None:
     """Train the model that a recipe describes.

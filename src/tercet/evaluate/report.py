@@ -15,6 +15,7 @@ from tercet.records import as_text
 from tercet.runtime.environment import environment
 
 LONGEST = 600
+SMALLEST_SHOWN = 0.001
 
 STYLE = """
   body { font: 16px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; }
@@ -95,7 +96,8 @@ def percent(row: Row, name: str) -> str:
 
 def against(gap: Difference) -> str:
     """A difference in words."""
-    return f"{100 * gap.value:+.2f} {gap.verdict} (p {gap.p:.3f})"
+    p = f"p {gap.p:.3f}" if gap.p >= SMALLEST_SHOWN else f"p < {SMALLEST_SHOWN}"
+    return f"{100 * gap.value:+.2f} {gap.verdict} ({p})"
 
 
 def _section(table: Table) -> str:

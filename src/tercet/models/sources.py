@@ -34,6 +34,8 @@ def find_folder(source: str | PathLike[str]) -> Path:
     name = str(source)
     if _is_packaged(source):
         return _packaged_folder(name)
+    if not name.strip():
+        raise ModelError(f"a model's name is empty: name one of {', '.join(PACKAGED)}, a folder or a hub id")
     if len(name) > LONGEST_NAME:
         raise ModelError(f"a model's name has at most {LONGEST_NAME} characters, got {len(name)}")
     path = Path(source)

@@ -48,8 +48,8 @@ class Start:
         if self.kind == "model":
             if self.settings or self.max_tokens is not None:
                 raise InputError(
-                    f"a finished model has its settings: {', '.join(self.settings) or 'max_tokens'} is for "
-                    f"an untrained one (kind = {', '.join(CONFIGS)})"
+                    f"a finished model has its settings: {', '.join(self.settings) or 'max_tokens'} would be "
+                    f"for an untrained one (kind = {', '.join(CONFIGS)}) or for tercet pretrain"
                 )
         else:
             self.config()

@@ -95,6 +95,7 @@ def _check_teacher(lessons: Sequence[Lesson]) -> None:
 def _single(lesson: Lesson) -> tuple[float, ...]:
     if len(lesson.targets) != 1:
         raise DataError(
-            f"{lesson.where}: a score or a label is wanted here, and the row has {len(lesson.targets)}"
+            f"{lesson.where}: a score or a label is wanted here, and the row has "
+            f"{len(lesson.targets) or 'none'}: choose another objective or reader"
         )
     return lesson.targets

@@ -79,7 +79,7 @@ def hold_out(lessons: Sequence[Lesson], *, seed: int) -> tuple[list[Lesson], lis
         largest = max(map(len, groups.values()), default=0)
         together = f" in groups of up to {largest}" if largest > 1 else ""
         raise InputError(
-            f"{len(lessons)} lessons{together} are too few to hold some out: name dev data ([data.dev])"
+            f"too few lessons to hold some out, {len(lessons)}{together}: name dev data ([data.dev])"
         )
     left = [lesson for group in groups.values() for lesson in group]
     return without_overlap(left, held, name="dev", drop=True), held

@@ -29,7 +29,7 @@ from tercet.training.objectives import CrossObjective, DualObjective, make_objec
 from tercet.training.recipe import Recipe
 from tercet.training.run_folder import RunFolder, Teller
 from tercet.training.teacher import taught
-from tercet.training.trainer import train
+from tercet.training.trainer import last_checkpoint, train
 
 
 def run_recipe(
@@ -59,8 +59,8 @@ def run_recipe(
         teller.say("reading data")
         lessons = read_sets(recipe, root, sealed=sealed)
         start = recipe.model
-        for teacher in recipe.teachers:
-            find_folder(teacher)  # or say at once that there is none
+        for needed in (*recipe.teachers, *([start.source] if recipe.after is None else [])):
+            find_folder(needed)  # or say at once that there is none
         if recipe.after is not None:
             begun = folder.before.exists()
             kept = (*sealed, *lessons.test)
@@ -129,6 +129,7 @@ def _train(
             f"best_by is {recipe.training.best_by!r}, but what is measured here is {', '.join(names)}"
         )
     teller.say(f"training a {scorer.kind}-encoder on {len(lessons.train):,} lessons")
+    timed = ("train_runtime",) if last_checkpoint(folder.checkpoints) is None else ()  # or of a part only
     log = train(
         scorer,
         objective,
@@ -145,7 +146,7 @@ def _train(
     result: dict[str, Any] = {
         "train": {
             "lessons": len(lessons.train),
-            **{name: last[name] for name in ("train_runtime", "step", "epoch") if name in last},
+            **{name: last[name] for name in (*timed, "step", "epoch") if name in last},
         },
         "untrained": untrained,
     }

@@ -122,10 +122,8 @@ class RunFolder:
             raise OutputError(f"{self.path} is no run that could go on: choose another folder")
         if not resume and (self.is_finished or not self._config.is_file()):
             self._check_free()  # now, since no lock belongs into somebody's folder
-        if not self.path.parent.is_dir():
-            raise OutputError(f"{self.path.parent} is not a folder: make it first, or choose another path")
         with writing(self.path):
-            self.path.mkdir(exist_ok=True)
+            self.path.mkdir(parents=True, exist_ok=True)
 
     def _begin(self, config: Mapping[str, Any]) -> None:
         self._check_free()
