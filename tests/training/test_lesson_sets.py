@@ -54,7 +54,9 @@ def test_a_group_that_is_most_of_the_data_is_learnt_from(seed: int) -> None:
 
 
 def test_one_group_cannot_be_split() -> None:
-    with pytest.raises(InputError, match=r"too few lessons.*, 200 in groups of up to 200: name dev data .*data\.dev"):
+    with pytest.raises(
+        InputError, match=r"too few lessons.*, 200 in groups of up to 200: name dev data .*data\.dev"
+    ):
         hold_out(lessons_of(200), seed=0)
 
 
