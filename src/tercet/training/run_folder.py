@@ -67,7 +67,7 @@ class RunFolder:
         self._make(resume=resume)
         with nullcontext() if resume and self.is_finished else self._alone():
             if resume:
-                self._keep(self._config, config, "settings")
+                self._go_on(config)
             else:
                 self._begin(config)
             yield
@@ -159,16 +159,16 @@ class RunFolder:
         finally:
             lock.release()
 
-    def _keep(self, file: Path, content: Mapping[str, Any], what: str) -> None:
-        """Write down what a run begins with, or compare it with what it began with."""
-        begun = read_json_if_there(file)
+    def _go_on(self, config: Mapping[str, Any]) -> None:
+        """Compare the settings with those that the run began with, or begin."""
+        begun = read_json_if_there(self._config)
         if not begun:
-            write_json(file, content)
+            write_json(self._config, config)
             return
-        changed = sorted(_changed(begun, json.loads(json.dumps(content))))
+        changed = sorted(_changed(begun, json.loads(json.dumps(config))))
         if changed:
             raise InputError(
-                f"{self.path} was begun with other {what} ({', '.join(changed[:3])}): "
+                f"{self.path} was begun with other settings ({', '.join(changed[:3])}): "
                 "start a new folder, or go on with the old ones"
             )
 
