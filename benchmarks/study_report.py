@@ -34,6 +34,7 @@ KINDS = {
     "poly longer": "poly-encoder, two more epochs",
     "poly taught": "poly-encoder, two more epochs with the cross-encoder as a teacher",
     "cross": "cross-encoder",
+    "cross longer": "cross-encoder, one epoch more",
 }
 PAPER_MAIN = {
     "ubuntu bi": "80.6 ± 0.4",

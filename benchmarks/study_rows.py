@@ -8,7 +8,9 @@ RUNS = Path("runs/study")
 
 READ_BEFORE = ("dialogue", "text")
 SETS = ("ubuntu", "convai2", "self-dialogue", "dailydialog")
-TAUGHT = ("ubuntu", "convai2")
+LONGER = {"ubuntu": 3, "self-dialogue": 2}
+"""Epochs of the cross-encoders that are also trained for one more than their recipe says."""
+TEACHERS = {"ubuntu": "cross longer", "convai2": "cross"}
 """Where the cross-encoder is ahead and can teach."""
 AS_THEY_ARE = {"bm25": "bm25", "untrained": "bi"}
 """Scorers that are measured without training."""
@@ -25,7 +27,7 @@ class Row(NamedTuple):
     same_seed: tuple[str, ...] = ()
     """Settings that name models of other runs of the same seed, as ``{seed}``."""
 
-    def run(self, seed: int) -> Path:
+    def run(self, seed: int | str) -> Path:
         """Its folder; rows of equal settings share it."""
         return RUNS / folder_name(self.recipe, self.changes, seed)
 
@@ -43,7 +45,7 @@ def training(recipe: str, run: Path, changes: tuple[str, ...], seed: int) -> lis
     return [*words, "--seed", str(seed), "--resume"]
 
 
-def folder_name(recipe: str, changes: tuple[str, ...], seed: int) -> str:
+def folder_name(recipe: str, changes: tuple[str, ...], seed: int | str) -> str:
     """A name that says what is trained."""
     changed = (re.sub(r"\W+", "-", change.partition(".")[2]).strip("-") for change in changes)
     return "-".join([recipe, *changed, str(seed)])
@@ -62,16 +64,21 @@ def main_rows() -> list[Row]:
             Row(poly_more, f"poly-{each}", more, against=(poly, bi_more)),
             Row(f"{each} cross", f"cross-{each}", against=(poly, bi, poly_more, bi_more)),
         ]
+        if each in LONGER:
+            others = (f"{each} cross", poly, bi, poly_more, bi_more)
+            rows.append(
+                Row(f"{each} cross longer", f"cross-{each}", (f"training.epochs={LONGER[each]}",), others)
+            )
     return rows
 
 
 def distillation_rows() -> list[Row]:
     """Poly-encoders that go on with what a cross-encoder says, or for as long without it."""
-    rows = []
-    for each in TAUGHT:
-        poly, cross, longer = (f"{each} {kind}" for kind in ("poly", "cross", "poly longer"))
-        start = f'model.source="{RUNS}/poly-{each}-{{seed}}/model"'
-        teacher = f'teacher="{RUNS}/cross-{each}-{{seed}}/model"'
+    rows, known = [], {row.name: row for row in main_rows()}
+    for each, kind in TEACHERS.items():
+        poly, cross, longer = f"{each} poly", f"{each} {kind}", f"{each} poly longer"
+        pupil_run, teacher_run = (known[name].run("{seed}") for name in (poly, cross))
+        start, teacher = f'model.source="{pupil_run}/model"', f'teacher="{teacher_run}/model"'
         rows += [
             Row(longer, f"longer-{each}", against=(poly,), same_seed=(start,)),
             Row(
@@ -165,7 +172,7 @@ def pretraining_rows() -> list[Row]:
 
 def teachings(shared: tuple[str, ...], seeds: range) -> dict[Path, list[str]]:
     """The trainings of teachers and pupils, by their folders."""
-    wanted = [f"{each} {kind}" for each in TAUGHT for kind in ("poly", "cross")]
+    wanted = [f"{each} {kind}" for each, teacher in TEACHERS.items() for kind in ("poly", teacher)]
     rows = [row for row in main_rows() if row.name in wanted]
     return {row.run(seed): row.command(seed, shared) for seed in seeds for row in rows}
 
