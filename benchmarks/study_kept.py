@@ -102,16 +102,16 @@ def _figures(row: Row, others: Iterable[Row], runs: Runs) -> dict[str, Any]:
         "deviation": stdev(at_1) if len(at_1) > 1 else None,
         "seconds": [run["seconds"] for run in mine if run["seconds"]],
     }
-    places = _all_places(row, seeds, runs)
+    places = all_places(map(row.run, seeds), runs)
     for name, values in (("R@1", places == 1), ("R@5", places <= 5), ("MRR", 1 / places)):
-        found[name] = figure(_sample(name, values))._asdict()
+        found[name] = figure(sample(name, values))._asdict()
     found["against"] = [_test(row, other, runs) for other in others if _in_both(row, other, runs)]
     return found
 
 
 def _test(row: Row, other: Row, runs: Runs) -> dict[str, Any]:
     both = _in_both(row, other, runs)
-    ours, theirs = (_sample("R@1", _all_places(each, both, runs) == 1) for each in (row, other))
+    ours, theirs = (sample("R@1", all_places(map(each.run, both), runs) == 1) for each in (row, other))
     return {"row": other.name, "seeds": both, **difference(ours, theirs)._asdict()}
 
 
@@ -123,12 +123,13 @@ def _seeds(row: Row, runs: Runs) -> list[int]:
     return [seed for seed in SEEDS if row.run(seed).name in runs]
 
 
-def _all_places(row: Row, seeds: Iterable[int], runs: Runs) -> NDArray[np.uint8]:
-    """``[seeds, cases]``."""
-    return np.array([_places(runs[row.run(seed).name]) for seed in seeds])
+def all_places(folders: Iterable[Path], runs: Runs) -> NDArray[np.uint8]:
+    """``[runs, cases]``: where the right candidate came."""
+    return np.array([_places(runs[folder.name]) for folder in folders])
 
 
-def _sample(name: str, values: NDArray[Any]) -> Sample:
+def sample(name: str, values: NDArray[Any]) -> Sample:
+    """Cases to be tested, each the mean over its runs, from ``[runs, cases]``."""
     return Sample(MeanOf(name), {name: values.mean(axis=0)})
 
 

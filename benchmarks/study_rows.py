@@ -79,16 +79,46 @@ def distillation_rows() -> list[Row]:
         poly, cross, longer = f"{each} poly", f"{each} {kind}", f"{each} poly longer"
         pupil_run, teacher_run = (known[name].run("{seed}") for name in (poly, cross))
         start, teacher = f'model.source="{pupil_run}/model"', f'teacher="{teacher_run}/model"'
+        bi_start = f'model.source="{known[f"{each} bi"].run("{seed}")}/model"'
+        bi_taught = Row(
+            f"{each} bi taught", f"taught-bi-{each}", against=(f"{each} bi",), same_seed=(bi_start, teacher)
+        )
         rows += [
+            bi_taught,
             Row(longer, f"longer-{each}", against=(poly,), same_seed=(start,)),
             Row(
                 f"{each} poly taught",
                 f"taught-{each}",
-                against=(longer, poly, cross),
+                against=(longer, poly, bi_taught.name, cross),
                 same_seed=(start, teacher),
             ),
         ]
     return rows
+
+
+def hard_rows() -> list[Row]:
+    """Bi- and poly-encoders with mined negatives beside those of the batch.
+
+    The data folder must have them: ``tercet data negatives ubuntu_irc/train.jsonl.gz --column
+    answer=response --by model -o FOLDER/hard/ubuntu.jsonl --data FOLDER``.
+    """
+    mined = ('data.train.files="hard/ubuntu.jsonl"', 'data.train.columns={negatives="negatives"}')
+    return [
+        Row(f"ubuntu {kind} hard", f"{kind}-ubuntu", mined, (f"ubuntu {kind}",)) for kind in ("bi", "poly")
+    ]
+
+
+def reading_rows() -> list[Row]:
+    """How much the two texts of a cross-encoder's row see of each other from the start."""
+    return [
+        Row(
+            f"{each} cross weight 1",
+            f"cross-{each}",
+            ("model.other_weight=1.0",),
+            (f"{each} cross", f"{each} poly", f"{each} poly 255"),
+        )
+        for each in TEACHERS
+    ]
 
 
 def plain_rows() -> list[Row]:
@@ -146,7 +176,7 @@ def other_rows() -> list[Row]:
     ]
     scales = (
         ("codes", "model.code_scale", 10, (1, 3, 10, 30)),
-        ("candidate", "model.candidate_scale", 10, (1, 4, 10, 30)),
+        ("candidate", "model.candidate_scale", 10, (1, 4, 10, 30, 100)),
         ("score", "objective.score_scale", 20, (5, 10, 20, 40)),
     )
     return rows + [
@@ -172,7 +202,7 @@ def pretraining_rows() -> list[Row]:
 
 def teachings(shared: tuple[str, ...], seeds: range) -> dict[Path, list[str]]:
     """The trainings of teachers and pupils, by their folders."""
-    wanted = [f"{each} {kind}" for each, teacher in TEACHERS.items() for kind in ("poly", teacher)]
+    wanted = [f"{each} {kind}" for each, teacher in TEACHERS.items() for kind in ("bi", "poly", teacher)]
     rows = [row for row in main_rows() if row.name in wanted]
     return {row.run(seed): row.command(seed, shared) for seed in seeds for row in rows}
 
@@ -203,6 +233,8 @@ PARTS = {
     "others": other_rows,
     "pretraining": pretraining_rows,
     "distillation": distillation_rows,
+    "hard": hard_rows,
+    "reading": reading_rows,
 }
 BEFORE = {"pretraining": pretrainings, "distillation": teachings}
 """What has to be trained before a part."""

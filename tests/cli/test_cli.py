@@ -138,6 +138,23 @@ def test_an_unexpected_failure_is_one_line_and_debug_shows_the_rest(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
+    "error",
+    [
+        "RuntimeError('CUDA out of memory. Tried to allocate 140.00 MiB. GPU 0 has')",
+        "RuntimeError('CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`')",
+        "RuntimeError('[enforce fail] DefaultCPUAllocator: can\\'t allocate memory: you tried')",
+        "MemoryError('Unable to allocate 7 GiB for an array')",
+    ],
+)
+def test_full_memory_is_explained(error: str, tmp_path: Path) -> None:
+    (tmp_path / "torch.py").write_text(f"raise {error}")
+    result = tercet_process("score", "a", "b", environment={"PYTHONPATH": str(tmp_path)})
+    assert_fails(result, "error: memory is full (")
+    assert "batches.chunk_tokens" in result.stderr
+    assert "Tried" not in result.stderr
+
+
+@pytest.mark.parametrize(
     "words", [("rank", "--bogus"), ("encode", "a.txt"), ("no-such-command",), ("rank", "-k", "x")]
 )
 def test_wrong_options_are_explained_with_status_2(words: tuple[str, ...]) -> None:

@@ -1,6 +1,5 @@
 """The poly-encoder of the paper, and the traps of its public implementations."""
 
-import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,6 @@ from tests.conftest import SENTENCES
 import tercet
 from tercet.config import CODE_KINDS
 from tercet.data.sample import dialogues, questions
-from tercet.models.match import attend
 
 FolderOf = Callable[[str], Path]
 
@@ -275,37 +273,41 @@ def test_codes_of_several_vectors_are_not_written_as_one(poly: tercet.PolyEncode
     assert poly.encode(SENTENCES, tmp_path / "vectors.npy").count == len(SENTENCES)
 
 
-def entropy(weights: torch.Tensor) -> torch.Tensor:
-    return -(weights * (weights + 1e-30).log()).sum(dim=-1)
-
-
-def attention_entropies(scorer: tercet.PolyEncoder) -> tuple[float, float]:
-    """Of the codes over the tokens and of the candidates over the codes; 1 is flat, 0 sees one thing only."""
-    contexts = [talk.turns[:-1] for talk in dialogues("en")] + [q.context for q in questions("en")]
-    ids = [token.ids for token in scorer._tokenise(contexts, "context")]
-    with torch.no_grad():
-        tokens = scorer.context_encoder(ids)
-        over_tokens = scorer.code_layer.attention(tokens)  # [B, M, T]
-        codes = scorer.code_layer(tokens)
-        vectors = torch.from_numpy(scorer.encode_candidates([q.answer for q in questions("en")]))
-        over_codes = attend(codes.vectors, vectors, codes.mask, scorer.code_layer.candidate_scale()).weights
-    most = tokens.mask.sum(dim=1).float().log().unsqueeze(1)
-    return (
-        float((entropy(over_tokens) / most).mean()),
-        float(entropy(over_codes).mean() / math.log(scorer.config.codes)),
-    )
+def entropies(**settings: Any) -> dict[str, float]:
+    contexts = [talk.turns[:-1] for talk in dialogues("en")] + [each.context for each in questions("en")]
+    return make("bi", **settings).attention_entropies(contexts, [each.answer for each in questions("en")])
 
 
 def test_the_default_scales_do_not_collapse_on_minilm() -> None:
-    over_tokens, over_codes = attention_entropies(make("bi", codes=64))
-    assert 0.1 < over_tokens < 0.6
-    assert 0.1 < over_codes < 0.6
+    found = entropies(codes=64)
+    assert 0.1 < found["token_entropy"] < 0.6
+    assert 0.1 < found["code_entropy"] < 0.6
 
 
 def test_without_scales_every_code_becomes_the_mean_on_minilm() -> None:
-    over_tokens, over_codes = attention_entropies(make("bi", codes=64, code_scale=1.0, candidate_scale=1.0))
-    assert over_tokens > 0.95
-    assert over_codes > 0.95
+    found = entropies(codes=64, code_scale=1.0, candidate_scale=1.0)
+    assert found["token_entropy"] > 0.95
+    assert found["code_entropy"] > 0.95
+
+
+def test_chosen_tokens_have_no_attention_to_be_even(tiny_folder: FolderOf) -> None:
+    scorer = make(tiny_folder("bert"), code_kind="first", codes=4)
+    found = scorer.attention_entropies(["a dog", "the cat sat on the mat"], SENTENCES)
+    assert found.keys() == {"code_entropy"}
+    assert 0 < found["code_entropy"] <= 1
+
+
+def test_one_code_is_all_there_is_to_attend_to(tiny_folder: FolderOf) -> None:
+    found = make(tiny_folder("bert"), codes=1).attention_entropies(["a dog"], SENTENCES)
+    assert found["code_entropy"] == 0
+
+
+def test_entropies_are_of_what_a_score_is_made_of(tiny_folder: FolderOf) -> None:
+    scorer = make(tiny_folder("bert"), codes=4, code_scale=2.0)
+    found = scorer.attention_entropies([SENTENCES[0]], [SENTENCES[1]])
+    explained = scorer.explain(SENTENCES[0], SENTENCES[1])
+    weights = np.array([code.weight for code in explained.codes])
+    assert found["code_entropy"] == pytest.approx(-(weights * np.log(weights)).sum() / np.log(4), abs=1e-5)
 
 
 @pytest.mark.parametrize("kind", CODE_KINDS)

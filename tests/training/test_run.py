@@ -233,6 +233,21 @@ def test_a_teacher_gives_the_targets(tiny_folder: FolderOf, tmp_path: Path) -> N
     assert result["dev"]["lessons"] == 1
 
 
+def test_the_attentions_of_a_poly_encoder_are_watched_and_do_not_choose(
+    tiny_folder: FolderOf, tmp_path: Path
+) -> None:
+    model = {"kind": "poly", "source": str(tiny_folder("bert")), "codes": 3}
+    result = run(tables(tiny_folder("bert"), model=model), tmp_path / "run")
+    logged = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    for name in ("token_entropy", "code_entropy"):
+        assert 0 < result["dev"][name] <= 1
+        assert 0 < result["untrained"][name] <= 1
+        assert sum(f"eval_{name}" in row for row in logged) == 4
+    table = tables(tiny_folder("bert"), model=model, training={"best_by": "code_entropy"})
+    with pytest.raises(InputError, match=r"what is measured here is loss, recall_at_1, mrr$"):
+        run(table, tmp_path / "other")
+
+
 @pytest.mark.parametrize("reader", ["choices", "answers"])
 def test_what_a_pupil_is_tested_on_needs_no_teacher(
     tiny_folder: FolderOf, tmp_path: Path, reader: str

@@ -1,5 +1,6 @@
 """``tercet``: the commands, and what a failure looks like."""
 
+import re
 import sys
 import traceback
 import warnings
@@ -102,8 +103,18 @@ def main() -> None:
         sys.exit(1)
 
 
+FULL = re.compile(r"out of memory|ALLOC_FAILED|can't allocate memory", re.IGNORECASE)
+"""What torch and CUDA say, in errors of several types, when there is no more memory."""
+
+
 def _one_line(error: Exception) -> str:
     message = " ".join(str(error).split()) or type(error).__name__
     if isinstance(error, TercetError):
         return f"error: {message}"
+    if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and FULL.search(message)):
+        said = message.partition(". ")[0]
+        return (
+            f"error: memory is full ({said}): train with smaller batches (batches.examples) or in parts "
+            "(batches.chunk_tokens), give fewer texts at a time, or stop what else uses the device"
+        )
     return f'unexpected {type(error).__name__}: {message} (run "tercet --debug ..." for the traceback)'

@@ -12,14 +12,15 @@ from torch import Tensor
 
 from tercet.config import PolyConfig, PoolingConfig, Precision
 from tercet.errors import InputError
-from tercet.inputs import check_context, check_seed, check_text
+from tercet.inputs import check_candidates, check_context, check_contexts, check_seed, check_text
 from tercet.models.code_layer import CodeTensors
 from tercet.models.dual import DualEncoder
 from tercet.models.encoder import Encoder
 from tercet.models.explain import by_characters, code_shares, shares, token_shares
-from tercet.models.match import match
+from tercet.models.match import attend, match
 from tercet.models.poly_folder import PolyParts, read_backbone, read_poly, write_poly
 from tercet.models.sources import find_folder
+from tercet.models.spread import evenness
 from tercet.models.tower import Normalise, Tower
 from tercet.records import Context, Explanation, Floats, Scores
 from tercet.runtime.precision import pick_device
@@ -134,6 +135,24 @@ class PolyEncoder(DualEncoder):
             context_cut=left.cut,
             candidate_cut=right.cut,
         )
+
+    @torch.inference_mode()
+    def attention_entropies(self, contexts: Sequence[Context], candidates: Sequence[str]) -> dict[str, float]:
+        """How evenly codes attend to tokens, and all candidates to the codes of all contexts, as means.
+
+        1 is flat: then codes, or what candidates see of them, do not differ. Chosen tokens attend to nothing.
+        All texts are encoded at once: a few dozen are enough.
+        """
+        self._check_evaluating()
+        tokens = self.context_encoder(self.token_ids(check_contexts(contexts), "context"))
+        codes: CodeTensors = self.code_layer(tokens)
+        vectors = self.candidate_vectors(self.token_ids(check_candidates(candidates), "candidate"))
+        over_codes = attend(codes.vectors, vectors, codes.mask, self.code_layer.candidate_scale()).weights
+        found = {"code_entropy": evenness(over_codes, codes.mask.sum(dim=1, keepdim=True))}
+        if self.config.code_kind == "learnt":
+            over_tokens = self.code_layer.attention(tokens)
+            found["token_entropy"] = evenness(over_tokens, tokens.mask.sum(dim=1, keepdim=True))
+        return {name: float(each.mean()) for name, each in found.items()}
 
     def check_one_way(self) -> None:
         if self.config.symmetric:

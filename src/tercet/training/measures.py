@@ -9,9 +9,23 @@ from tercet.evaluate.tasks.scoring import given_scores
 from tercet.models.cross import CrossEncoder
 from tercet.models.dual import DualEncoder
 from tercet.models.load import AnyScorer
+from tercet.models.poly import PolyEncoder
 from tercet.records import Counts, Lesson
 from tercet.training.checks import CLASSES, SCORES
 from tercet.training.settings import ObjectiveConfig
+
+WATCHED = 64
+"""How many lessons show how even attentions are."""
+
+
+def watch(scorer: AnyScorer, lessons: Sequence[Lesson]) -> dict[str, float]:
+    """What is not better when it is higher, but shows early that something goes wrong."""
+    if not isinstance(scorer, PolyEncoder):
+        return {}
+    few = lessons[:WATCHED]
+    return scorer.attention_entropies(
+        [lesson.context for lesson in few], [lesson.candidates[0] for lesson in few]
+    )
 
 
 def measure(scorer: AnyScorer, lessons: Sequence[Lesson], objective: ObjectiveConfig) -> dict[str, float]:

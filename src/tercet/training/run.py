@@ -24,7 +24,7 @@ from tercet.training.cuts import cut_shares
 from tercet.training.examples import tokenise
 from tercet.training.gather import is_first_process, local_device
 from tercet.training.lesson_sets import LessonSets, read_sets
-from tercet.training.measures import measure, measure_cases
+from tercet.training.measures import measure, measure_cases, watch
 from tercet.training.objectives import CrossObjective, DualObjective, make_objective
 from tercet.training.recipe import Recipe
 from tercet.training.run_folder import RunFolder, Teller
@@ -122,12 +122,15 @@ def _train(
     resume: bool,
     teller: Teller,
 ) -> dict[str, Any]:
-    untrained = measure(scorer, lessons.dev, recipe.objective)
+    measured = partial(measure, scorer, lessons.dev, recipe.objective)
+    watched = partial(watch, scorer, lessons.dev)
+    untrained = measured()
     names = ("loss", *untrained)
     if recipe.training.best_by not in names:
         raise InputError(
             f"best_by is {recipe.training.best_by!r}, but what is measured here is {', '.join(names)}"
         )
+    untrained |= watched()
     teller.say(f"training a {scorer.kind}-encoder on {len(lessons.train):,} lessons")
     timed = ("train_runtime",) if last_checkpoint(folder.checkpoints) is None else ()  # or of a part only
     log = train(
@@ -139,7 +142,7 @@ def _train(
         dev=tokenise(scorer, lessons.dev),
         folder=folder.checkpoints,
         resume=resume,
-        measure=partial(measure, scorer, lessons.dev, recipe.objective),
+        measure=lambda: measured() | watched(),
         callbacks=folder.callbacks(teller),
     )
     last = log[-1]
@@ -150,13 +153,13 @@ def _train(
         },
         "untrained": untrained,
     }
-    result["dev"] = {"lessons": len(lessons.dev), **measure(scorer, lessons.dev, recipe.objective)}
+    result["dev"] = {"lessons": len(lessons.dev), **measured(), **watched()}
     if not lessons.test:
         return result
-    measured, places = measure_cases(scorer, lessons.test, recipe.objective)
+    found, places = measure_cases(scorer, lessons.test, recipe.objective)
     if places is not None:
         result["places"] = places.tolist()  # by which runs are compared case by case
-    return result | {"test": {"lessons": len(lessons.test), **measured}}
+    return result | {"test": {"lessons": len(lessons.test), **found}}
 
 
 def with_seed(recipe: Recipe, seed: int) -> Recipe:

@@ -1,0 +1,73 @@
+"""Rows of the study that say the same thing in several ways, tested together, from ``study.json``.
+
+python benchmarks/study_groups.py
+
+A case's value is its mean over all runs of a group. Groups were chosen after their rows had been seen, unless
+it says otherwise.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from study_kept import all_places, kept_runs, sample
+from study_rows import PARTS
+
+from tercet.evaluate.significance import difference
+
+SEEDS = (0, 1, 2)
+FEW, MANY = (1, 4, 16), (64, 360)
+
+
+class Question(NamedTuple):
+    """Whether the rows of one group find more than those of another, each with the same seeds."""
+
+    asked: str
+    ours: Sequence[str]
+    theirs: Sequence[str]
+    seeds: Sequence[int]
+
+
+def codes(kinds: Iterable[str], counts: Iterable[int]) -> list[str]:
+    """The rows of some kinds and numbers of codes."""
+    return [f"codes {kind} {count}" for kind in kinds for count in counts]
+
+
+QUESTIONS = (
+    Question(
+        "poly- against bi-encoder on Ubuntu IRC, 63 and 255 negatives",
+        ("ubuntu poly", "ubuntu poly 255"),
+        ("ubuntu bi", "ubuntu bi 255"),
+        SEEDS,
+    ),
+    Question(
+        "64 and 360 codes against 1, 4 and 16; learnt, first and last, seed 0",
+        codes(("learnt", "first", "last"), MANY),
+        codes(("learnt", "first", "last"), FEW),
+        (0,),
+    ),
+    Question(
+        "the same asked again of another seed, 2; learnt and first (not chosen after looking)",
+        codes(("learnt", "first"), MANY),
+        codes(("learnt", "first"), FEW),
+        (2,),
+    ),
+    Question("64 learnt codes against one", ("codes learnt 64",), ("codes learnt 1",), SEEDS),
+    Question("360 learnt codes against one", ("codes learnt 360",), ("codes learnt 1",), (0, 2)),
+    Question("360 learnt codes against the bi-encoder", ("codes learnt 360",), ("ubuntu bi",), (0, 2)),
+)
+
+
+def main() -> None:
+    runs, known = kept_runs(), {row.name: row for part in PARTS.values() for row in part()}
+    for asked, *groups, seeds in QUESTIONS:
+        ours, theirs = (
+            sample("R@1", all_places([known[name].run(seed) for name in group for seed in seeds], runs) == 1)
+            for group in groups
+        )
+        found = difference(ours, theirs)
+        low, high = 100 * found.low, 100 * found.high
+        print(f"{asked}: {100 * found.value:+.1f} ({low:.1f} to {high:.1f}), p {found.p:.4f}")
+
+
+if __name__ == "__main__":
+    main()
