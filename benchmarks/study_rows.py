@@ -76,7 +76,7 @@ def distillation_rows() -> list[Row]:
     """Poly-encoders that go on with what a cross-encoder says, or for as long without it."""
     rows, known = [], {row.name: row for row in main_rows()}
     for each, kind in TEACHERS.items():
-        poly, cross, longer = f"{each} poly", f"{each} {kind}", f"{each} poly longer"
+        poly, cross, longer, bi_more = (f"{each} {it}" for it in ("poly", kind, "poly longer", "bi 255"))
         pupil_run, teacher_run = (known[name].run("{seed}") for name in (poly, cross))
         start, teacher = f'model.source="{pupil_run}/model"', f'teacher="{teacher_run}/model"'
         bi_start = f'model.source="{known[f"{each} bi"].run("{seed}")}/model"'
@@ -89,7 +89,7 @@ def distillation_rows() -> list[Row]:
             Row(
                 f"{each} poly taught",
                 f"taught-{each}",
-                against=(longer, poly, bi_taught.name, cross),
+                against=tuple(dict.fromkeys((longer, poly, bi_taught.name, bi_more, f"{each} cross", cross))),
                 same_seed=(start, teacher),
             ),
         ]
