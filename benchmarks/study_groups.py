@@ -2,8 +2,7 @@
 
 python benchmarks/study_groups.py
 
-A case's value is its mean over all runs of a group. Groups were chosen after their rows had been seen, unless
-it says otherwise.
+A case's value is its mean over all runs of a group. Groups were chosen after rows of them had been seen.
 """
 
 from collections.abc import Iterable, Sequence
@@ -40,14 +39,32 @@ QUESTIONS = (
         SEEDS,
     ),
     Question(
+        "poly- against bi-encoder on Ubuntu IRC, 63 negatives, both trainings of the poly-encoder",
+        ("ubuntu poly", "ubuntu poly again"),
+        ("ubuntu bi",),
+        SEEDS,
+    ),
+    Question(
+        "cross- against poly-encoder on Ubuntu IRC, 63 negatives, both trainings of the poly-encoder",
+        ("ubuntu cross",),
+        ("ubuntu poly", "ubuntu poly again"),
+        SEEDS,
+    ),
+    Question(
         "64 and 360 codes against 1, 4 and 16; learnt, first and last, seed 0",
         codes(("learnt", "first", "last"), MANY),
         codes(("learnt", "first", "last"), FEW),
         (0,),
     ),
     Question(
-        "the same asked again of another seed, 2; learnt and first (not chosen after looking)",
+        "the same asked again of another seed, 2; learnt and first",
         codes(("learnt", "first"), MANY),
+        codes(("learnt", "first"), FEW),
+        (2,),
+    ),
+    Question(
+        "360 codes alone, seed 2, which were trained after the question was asked",
+        codes(("learnt", "first"), (360,)),
         codes(("learnt", "first"), FEW),
         (2,),
     ),

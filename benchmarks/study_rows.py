@@ -10,8 +10,8 @@ READ_BEFORE = ("dialogue", "text")
 SETS = ("ubuntu", "convai2", "self-dialogue", "dailydialog")
 LONGER = {"ubuntu": 3, "self-dialogue": 2}
 """Epochs of the cross-encoders that are also trained for one more than their recipe says."""
-TEACHERS = {"ubuntu": "cross longer", "convai2": "cross"}
-"""Where the cross-encoder is ahead and can teach."""
+TEACHERS = {"ubuntu": "cross longer", "convai2": "cross again"}
+"""Cross-encoders that teach, on the sets where one is ahead of the poly-encoder."""
 AS_THEY_ARE = {"bm25": "bm25", "untrained": "bi"}
 """Scorers that are measured without training."""
 
@@ -26,10 +26,13 @@ class Row(NamedTuple):
     """The rows that it is tested against."""
     same_seed: tuple[str, ...] = ()
     """Settings that name models of other runs of the same seed, as ``{seed}``."""
+    again: bool = False
+    """Trained a second time, by the same command into another folder."""
 
     def run(self, seed: int | str) -> Path:
         """Its folder; rows of equal settings share it."""
-        return RUNS / folder_name(self.recipe, self.changes, seed)
+        changes = (*self.changes, "run.again") if self.again else self.changes
+        return RUNS / folder_name(self.recipe, changes, seed)
 
     def command(self, seed: int, shared: tuple[str, ...]) -> list[str]:
         """The training of one seed."""
@@ -72,25 +75,37 @@ def main_rows() -> list[Row]:
     return rows
 
 
-def distillation_rows() -> list[Row]:
-    """Poly-encoders that go on with what a cross-encoder says, or for as long without it."""
-    rows, known = [], {row.name: row for row in main_rows()}
-    for each, kind in TEACHERS.items():
-        poly, cross, longer, bi_more = (f"{each} {it}" for it in ("poly", kind, "poly longer", "bi 255"))
-        pupil_run, teacher_run = (known[name].run("{seed}") for name in (poly, cross))
-        start, teacher = f'model.source="{pupil_run}/model"', f'teacher="{teacher_run}/model"'
-        bi_start = f'model.source="{known[f"{each} bi"].run("{seed}")}/model"'
-        bi_taught = Row(
-            f"{each} bi taught", f"taught-bi-{each}", against=(f"{each} bi",), same_seed=(bi_start, teacher)
+def again_rows() -> list[Row]:
+    """What distillation begins with, trained a second time: which also shows how far a training repeats."""
+    return [
+        Row(f"{each} {kind} again", f"{kind}-{each}", against=(f"{each} {kind}", *others), again=True)
+        for each in TEACHERS
+        for kind, others in (
+            ("bi", ()),
+            ("poly", (f"{each} bi", f"{each} cross")),
+            ("cross", (f"{each} poly again",)),
         )
+    ]
+
+
+def distillation_rows() -> list[Row]:
+    """Bi- and poly-encoders that go on with what a cross-encoder says, or for as long without it."""
+    rows, known = [], {row.name: row for row in (*main_rows(), *again_rows())}
+    for each, kind in TEACHERS.items():
+        bi, poly, cross = (f"{each} {it}" for it in ("bi again", "poly again", kind))
+        of_bi, of_poly, teacher = (f"{known[name].run('{seed}')}/model" for name in (bi, poly, cross))
+        begin_bi, begin_poly = (f'model.source="{model}"' for model in (of_bi, of_poly))
+        bi_taught, longer = f"{each} bi taught", f"{each} poly longer"
+        more = (f"{each} bi 255", f"{each} poly 255")
+        asked = f'teacher="{teacher}"'
         rows += [
-            bi_taught,
-            Row(longer, f"longer-{each}", against=(poly,), same_seed=(start,)),
+            Row(bi_taught, f"taught-bi-{each}", against=(bi,), same_seed=(begin_bi, asked)),
+            Row(longer, f"longer-{each}", against=(poly,), same_seed=(begin_poly,)),
             Row(
                 f"{each} poly taught",
                 f"taught-{each}",
-                against=tuple(dict.fromkeys((longer, poly, bi_taught.name, bi_more, f"{each} cross", cross))),
-                same_seed=(start, teacher),
+                against=(poly, longer, bi_taught, *more, cross),
+                same_seed=(begin_poly, asked),
             ),
         ]
     return rows
@@ -104,7 +119,8 @@ def hard_rows() -> list[Row]:
     """
     mined = ('data.train.files="hard/ubuntu.jsonl"', 'data.train.columns={negatives="negatives"}')
     return [
-        Row(f"ubuntu {kind} hard", f"{kind}-ubuntu", mined, (f"ubuntu {kind}",)) for kind in ("bi", "poly")
+        Row("ubuntu bi hard", "bi-ubuntu", mined, ("ubuntu bi",)),
+        Row("ubuntu poly hard", "poly-ubuntu", mined, ("ubuntu poly", "ubuntu bi hard")),
     ]
 
 
@@ -202,8 +218,10 @@ def pretraining_rows() -> list[Row]:
 
 def teachings(shared: tuple[str, ...], seeds: range) -> dict[Path, list[str]]:
     """The trainings of teachers and pupils, by their folders."""
-    wanted = [f"{each} {kind}" for each, teacher in TEACHERS.items() for kind in ("bi", "poly", teacher)]
-    rows = [row for row in main_rows() if row.name in wanted]
+    wanted = {
+        f"{each} {kind}" for each, cross in TEACHERS.items() for kind in ("bi again", "poly again", cross)
+    }
+    rows = [row for row in (*main_rows(), *again_rows()) if row.name in wanted]
     return {row.run(seed): row.command(seed, shared) for seed in seeds for row in rows}
 
 
@@ -232,6 +250,7 @@ PARTS = {
     "codes": code_rows,
     "others": other_rows,
     "pretraining": pretraining_rows,
+    "again": again_rows,
     "distillation": distillation_rows,
     "hard": hard_rows,
     "reading": reading_rows,

@@ -1,5 +1,6 @@
 """The poly-encoder of the paper, and the traps of its public implementations."""
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,9 @@ import torch
 from tests.conftest import SENTENCES
 
 import tercet
-from tercet.config import CODE_KINDS
+from tercet.config import CODE_KINDS, BatchConfig
 from tercet.data.sample import dialogues, questions
+from tercet.models.spread import evenness
 
 FolderOf = Callable[[str], Path]
 
@@ -290,24 +292,48 @@ def test_without_scales_every_code_becomes_the_mean_on_minilm() -> None:
     assert found["code_entropy"] > 0.95
 
 
-def test_chosen_tokens_have_no_attention_to_be_even(tiny_folder: FolderOf) -> None:
+def test_evenness_counts_only_what_is_there() -> None:
+    weights = torch.tensor([[0.5, 0.5, 0.0], [1.0, 0.0, 0.0], [0.25, 0.25, 0.5]])
+    expected = [1, 0, (0.5 * math.log(4) + 0.5 * math.log(2)) / math.log(3)]
+    torch.testing.assert_close(evenness(weights, torch.tensor([2, 3, 3])), torch.tensor(expected))
+
+
+def test_chosen_tokens_have_no_attention_of_their_own(tiny_folder: FolderOf) -> None:
     scorer = make(tiny_folder("bert"), code_kind="first", codes=4)
-    found = scorer.attention_entropies(["a dog", "the cat sat on the mat"], SENTENCES)
-    assert found.keys() == {"code_entropy"}
-    assert 0 < found["code_entropy"] <= 1
+    assert scorer.attention_entropies(SENTENCES, SENTENCES).keys() == {"code_entropy"}
 
 
-def test_one_code_is_all_there_is_to_attend_to(tiny_folder: FolderOf) -> None:
-    found = make(tiny_folder("bert"), codes=1).attention_entropies(["a dog"], SENTENCES)
-    assert found["code_entropy"] == 0
+def test_what_there_is_one_of_is_left_out(tiny_folder: FolderOf) -> None:
+    found = make(tiny_folder("bert"), codes=1).attention_entropies(SENTENCES, SENTENCES)
+    assert found.keys() == {"token_entropy"}
 
 
-def test_entropies_are_of_what_a_score_is_made_of(tiny_folder: FolderOf) -> None:
-    scorer = make(tiny_folder("bert"), codes=4, code_scale=2.0)
-    found = scorer.attention_entropies([SENTENCES[0]], [SENTENCES[1]])
-    explained = scorer.explain(SENTENCES[0], SENTENCES[1])
-    weights = np.array([code.weight for code in explained.codes])
-    assert found["code_entropy"] == pytest.approx(-(weights * np.log(weights)).sum() / np.log(4), abs=1e-5)
+def shared_out(weights: np.ndarray) -> float:
+    return float(-(weights * np.log(weights)).sum(axis=-1).mean() / np.log(weights.shape[-1]))
+
+
+@pytest.mark.parametrize("kind", ["learnt", "last"])
+def test_entropies_are_of_what_explains_a_score(kind: str, tiny_folder: FolderOf) -> None:
+    scorer = make(tiny_folder("bert"), codes=4, code_scale=2.0, code_kind=kind)
+    scorer.batching = BatchConfig(tokens=1)  # each context in a batch of its own
+    contexts, candidate = ["a dog", *SENTENCES], SENTENCES[1]
+    explained = [scorer.explain(context, candidate) for context in contexts]
+    found = scorer.attention_entropies(contexts, [candidate])
+    over_codes = [
+        shared_out(np.array([code.weight for code in each.codes if code.weight])) for each in explained
+    ]
+    assert found["code_entropy"] == pytest.approx(np.mean(over_codes), abs=1e-5)
+    if kind == "learnt":
+        over_tokens = [shared_out(each.attention) for each in explained]
+        assert found["token_entropy"] == pytest.approx(np.mean(over_tokens), abs=1e-5)
+
+
+def test_entropies_need_a_scorer_at_rest(tiny_folder: FolderOf) -> None:
+    scorer = make(tiny_folder("bert")).train()
+    with pytest.raises(tercet.InputError, match="training mode"):
+        scorer.attention_entropies(SENTENCES, SENTENCES)
+    with pytest.raises(tercet.InputError, match="at least one"):
+        scorer.eval().attention_entropies([], SENTENCES)
 
 
 @pytest.mark.parametrize("kind", CODE_KINDS)

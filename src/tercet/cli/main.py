@@ -103,18 +103,23 @@ def main() -> None:
         sys.exit(1)
 
 
-FULL = re.compile(r"out of memory|ALLOC_FAILED|can't allocate memory", re.IGNORECASE)
-"""What torch and CUDA say, in errors of several types, when there is no more memory."""
+FULL = re.compile(
+    r"out of memory|ALLOC_FAILED|(?:not enough|can't allocate|cannot allocate) memory|bad_alloc",
+    re.IGNORECASE,
+)
+"""What torch, CUDA and the system say, in errors of several types, when there is no more memory."""
+WANTED = re.compile(r"tried to allocate [\d.]+ \w+|unable to allocate [\d.]+ \w+", re.IGNORECASE)
 
 
 def _one_line(error: Exception) -> str:
     message = " ".join(str(error).split()) or type(error).__name__
     if isinstance(error, TercetError):
         return f"error: {message}"
-    if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and FULL.search(message)):
-        said = message.partition(". ")[0]
+    if isinstance(error, MemoryError) or (isinstance(error, RuntimeError | OSError) and FULL.search(message)):
+        said = WANTED.search(message) or FULL.search(message)
         return (
-            f"error: memory is full ({said}): train with smaller batches (batches.examples) or in parts "
-            "(batches.chunk_tokens), give fewer texts at a time, or stop what else uses the device"
+            f"error: memory is full ({said[0] if said else 'no more to be had'}): train with smaller batches "
+            "(batches.examples) or in parts (batches.chunk_tokens), give fewer texts at a time, or stop what "
+            "else uses the device"
         )
     return f'unexpected {type(error).__name__}: {message} (run "tercet --debug ..." for the traceback)'

@@ -12,17 +12,18 @@ from torch import Tensor
 
 from tercet.config import PolyConfig, PoolingConfig, Precision
 from tercet.errors import InputError
-from tercet.inputs import check_candidates, check_context, check_contexts, check_seed, check_text
+from tercet.inputs import check_context, check_contexts, check_seed, check_text
 from tercet.models.code_layer import CodeTensors
 from tercet.models.dual import DualEncoder
 from tercet.models.encoder import Encoder
 from tercet.models.explain import by_characters, code_shares, shares, token_shares
-from tercet.models.match import attend, match
+from tercet.models.match import match
 from tercet.models.poly_folder import PolyParts, read_backbone, read_poly, write_poly
 from tercet.models.sources import find_folder
-from tercet.models.spread import evenness
+from tercet.models.spread import attention_evenness
 from tercet.models.tower import Normalise, Tower
 from tercet.records import Context, Explanation, Floats, Scores
+from tercet.runtime.batches import batches_by_tokens
 from tercet.runtime.precision import pick_device
 
 
@@ -138,21 +139,23 @@ class PolyEncoder(DualEncoder):
 
     @torch.inference_mode()
     def attention_entropies(self, contexts: Sequence[Context], candidates: Sequence[str]) -> dict[str, float]:
-        """How evenly codes attend to tokens, and all candidates to the codes of all contexts, as means.
+        """How evenly the two attentions are spread: mean entropies, as shares of a flat attention's.
 
-        1 is flat: then codes, or what candidates see of them, do not differ. Chosen tokens attend to nothing.
-        All texts are encoded at once: a few dozen are enough.
+        ``code_entropy`` is of all candidates over the codes of each context, ``token_entropy`` of learnt
+        codes over its tokens: near 1.00 codes, or what candidates see of them, no longer differ. What there
+        is only one of is left out. Of a symmetric model it is the way in which contexts have codes.
         """
         self._check_evaluating()
-        tokens = self.context_encoder(self.token_ids(check_contexts(contexts), "context"))
-        codes: CodeTensors = self.code_layer(tokens)
-        vectors = self.candidate_vectors(self.token_ids(check_candidates(candidates), "candidate"))
-        over_codes = attend(codes.vectors, vectors, codes.mask, self.code_layer.candidate_scale()).weights
-        found = {"code_entropy": evenness(over_codes, codes.mask.sum(dim=1, keepdim=True))}
-        if self.config.code_kind == "learnt":
-            over_tokens = self.code_layer.attention(tokens)
-            found["token_entropy"] = evenness(over_tokens, tokens.mask.sum(dim=1, keepdim=True))
-        return {name: float(each.mean()) for name, each in found.items()}
+        ids = self.token_ids(check_contexts(contexts), "context")
+        vectors = torch.from_numpy(self.encode_candidates(candidates)).to(next(self.parameters()).device)
+        parts = [
+            attention_evenness(
+                self.code_layer, self.context_encoder([ids[place] for place in batch]), vectors
+            )
+            for batch in batches_by_tokens([len(text) for text in ids], self._token_budget())
+        ]
+        found = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
+        return {name: float(each.mean()) for name, each in found.items() if len(each)}
 
     def check_one_way(self) -> None:
         if self.config.symmetric:

@@ -7,13 +7,38 @@ one vector: either way the poly-encoder has become a bi-encoder, which a ranking
 import torch
 from torch import Tensor
 
+from tercet.models.code_layer import CodeLayer, CodeTensors
+from tercet.models.encoder import TokenStates
+from tercet.models.match import attend
+
 
 def evenness(weights: Tensor, counts: Tensor) -> Tensor:
     """``[...]``: 1 where weights are equal, 0 where one has everything.
 
     Args:
         weights: ``[..., N]``, which add up to 1.
-        counts: ``[...]``, how many of them there are, the others being 0; of a single one it is 0.
+        counts: ``[...]``, how many of them there are, at least 2; the others are 0.
     """
     entropy: Tensor = torch.special.entr(weights).sum(dim=-1)
-    return entropy / counts.clamp(min=2).to(entropy).log()
+    return entropy / counts.to(entropy).log()
+
+
+def attention_evenness(layer: CodeLayer, tokens: TokenStates, candidates: Tensor) -> dict[str, Tensor]:
+    """Of each context with several codes, and where codes are learnt, of each with several tokens.
+
+    Args:
+        layer: makes the codes.
+        tokens: of the contexts.
+        candidates: ``[C, D]``; each attends to the codes of each context.
+    """
+    with torch.autocast(candidates.device.type, enabled=False):
+        codes: CodeTensors = layer(tokens)
+        many = codes.mask.sum(dim=1) > 1
+        weights = attend(codes.vectors[many], candidates, codes.mask[many], layer.candidate_scale()).weights
+        found = {"code_entropy": evenness(weights, codes.mask[many].sum(dim=1, keepdim=True)).mean(dim=1)}
+        if layer.codes is not None:
+            many = tokens.mask.sum(dim=1) > 1
+            weights = layer.attention(TokenStates(tokens.states[many], tokens.mask[many]))
+            counts = tokens.mask[many].sum(dim=1, keepdim=True)
+            found["token_entropy"] = evenness(weights, counts).mean(dim=1)
+    return found
