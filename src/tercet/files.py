@@ -3,13 +3,14 @@
 import json
 import os
 import shutil
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 from uuid import uuid4
 
-from tercet.errors import ModelError, OutputError
+from tercet.errors import InputError, ModelError, OutputError
 
 PARTIAL = ".partial"
 """How the names of files end that are being written."""
@@ -69,6 +70,16 @@ def read_json_list(file: Path) -> list[dict[str, Any]]:
 def read_json_if_there(file: Path) -> dict[str, Any]:
     """As ``read_json``, and nothing where there is no such file."""
     return read_json(file) if file.is_file() else {}
+
+
+def read_toml(recipe: Path) -> dict[str, Any]:
+    """The tables of a recipe."""
+    try:
+        return tomllib.loads(recipe.read_text(encoding="utf-8-sig"))
+    except FileNotFoundError:
+        raise InputError(f"there is no recipe {recipe}") from None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InputError(f"{recipe} is no TOML file: {error}") from None
 
 
 def write_json(file: Path, content: object) -> None:

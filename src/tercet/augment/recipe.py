@@ -9,6 +9,7 @@ from tercet.augment.sampling import SamplingConfig
 from tercet.augment.words import WordConfig
 from tercet.data.readers import DataConfig
 from tercet.errors import InputError
+from tercet.files import read_toml
 from tercet.inputs import check_choice, check_count, check_flag
 from tercet.training.recipe import (
     Recipe,
@@ -16,7 +17,6 @@ from tercet.training.recipe import (
     check_keys,
     data_of,
     read_recipe,
-    read_toml,
     settings_of,
     table_of,
 )

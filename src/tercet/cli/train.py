@@ -6,9 +6,19 @@ from typing import Annotated, Any
 import typer
 
 from tercet.cli.progress import step_progress
-from tercet.files import writing
+from tercet.files import read_toml, writing
 
-RecipeArgument = Annotated[Path, typer.Argument(help="A TOML file; recipes/ has examples.", metavar="RECIPE")]
+
+def _readable(recipe: Path) -> Path:
+    """The same path; what is no recipe is said before torch is loaded, which takes seconds."""
+    read_toml(recipe)
+    return recipe
+
+
+RecipeArgument = Annotated[
+    Path,
+    typer.Argument(help="A TOML file; recipes/ has examples.", metavar="RECIPE", callback=_readable),
+]
 DataOption = Annotated[
     Path | None,
     typer.Option(

@@ -15,7 +15,7 @@ from torch.utils.data import Dataset
 from tercet.data.overlap import without_overlap
 from tercet.data.readers import DataConfig, all_lessons
 from tercet.errors import InputError
-from tercet.files import new_folder
+from tercet.files import new_folder, read_toml
 from tercet.inputs import check_count, check_flag, check_seed
 from tercet.models.encoder import Encoder, quietly
 from tercet.models.sources import find_folder
@@ -35,7 +35,7 @@ from tercet.training.masked_lm import (
     new_masked_lm,
     read_masked_lm,
 )
-from tercet.training.recipe import change_setting, check_keys, data_of, read_toml, settings_of, table_of
+from tercet.training.recipe import change_setting, check_keys, data_of, settings_of, table_of
 from tercet.training.run_folder import RunFolder, Teller
 from tercet.training.settings import BatchSettings, TrainSettings
 from tercet.training.trainer import SteadyTrainer, run_trainer

@@ -9,6 +9,7 @@ from typing import Any, TypeVar, cast
 from tercet.config import AdapterConfig
 from tercet.data.readers import DataConfig
 from tercet.errors import InputError
+from tercet.files import read_toml
 from tercet.inputs import check_types, with_tuples
 from tercet.models.start import Start, resolved
 from tercet.training.settings import BatchSettings, ObjectiveConfig, TrainSettings
@@ -163,16 +164,6 @@ def settings_of(kind: type[Settings], table: Any, where: str) -> Settings:
         raise InputError(f"{where}: {error}") from None
     except TypeError as error:
         raise InputError(f"{where}: a value is of the wrong type ({error})") from None
-
-
-def read_toml(path: Path) -> dict[str, Any]:
-    """The tables of a TOML file."""
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except FileNotFoundError:
-        raise InputError(f"there is no recipe {path}") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InputError(f"{path} is no TOML file: {error}") from None
 
 
 def check_keys(table: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
