@@ -87,6 +87,7 @@ def run_recipe(
                 device=device,
             )
             recipe = replace(recipe, batches=replace(recipe.batches, negatives=0))  # they are drawn
+        torch.cuda.empty_cache()  # what teachers and earlier runs took of a GPU: tens of gigabytes
         scorer = make_scorer(start, device=device)
         torch.manual_seed(recipe.training.seed)  # some objectives have weights of their own
         objective = make_objective(recipe.objective, scorer, chunk_tokens=recipe.batches.chunk_tokens)
