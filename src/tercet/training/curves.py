@@ -8,6 +8,8 @@ from tercet.extras import require
 from tercet.files import new_file
 
 INK, ACCENT = "#4c566a", "#b5543c"
+ENTROPY = " entropy"
+"""How the names of measures end that are drawn together."""
 MARKED = 40
 """The most points of a curve that are each marked."""
 
@@ -38,15 +40,18 @@ def draw_curves(metrics: Path, out: Path) -> None:
 
 
 def _panels(rows: list[dict[str, Any]]) -> dict[str, dict[str, list[tuple[float, float]]]]:
-    """What is drawn: the losses together, the learning rate, and a panel for each measure."""
+    """What is drawn: the losses together, the learning rate, and a panel for each measure or some of a kind."""
     panels = {
         "loss": {"train": _curve(rows, "loss"), "dev": _curve(rows, "eval_loss")},
         "learning rate": {"rate": _curve(rows, "learning_rate")},
     }
     measured = dict.fromkeys(name for row in rows for name in row if name.startswith("eval_"))
     for name in measured:
-        if name not in ("eval_loss", "eval_runtime"):
-            panels[name.removeprefix("eval_").replace("_", " ")] = {"dev": _curve(rows, name)}
+        title = name.removeprefix("eval_").replace("_", " ")
+        if title.endswith(ENTROPY):
+            panels.setdefault(ENTROPY.strip(), {})[title.removesuffix(ENTROPY)] = _curve(rows, name)
+        elif title not in ("loss", "runtime"):
+            panels[title] = {"dev": _curve(rows, name)}
     drawn = {title: {key: line for key, line in part.items() if line} for title, part in panels.items()}
     return {title: part for title, part in drawn.items() if part}
 
