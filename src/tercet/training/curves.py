@@ -40,7 +40,7 @@ def draw_curves(metrics: Path, out: Path) -> None:
 
 
 def _panels(rows: list[dict[str, Any]]) -> dict[str, dict[str, list[tuple[float, float]]]]:
-    """What is drawn: the losses together, the learning rate, and a panel for each measure or some of a kind."""
+    """What is drawn: losses, the learning rate, and a panel for each measure or some of a kind."""
     panels = {
         "loss": {"train": _curve(rows, "loss"), "dev": _curve(rows, "eval_loss")},
         "learning rate": {"rate": _curve(rows, "learning_rate")},
