@@ -91,6 +91,21 @@ def test_mistakes_are_one_line(words: list[str], message: str, tmp_path: Path) -
     assert message in said
 
 
+def test_what_is_no_recipe_is_said_before_torch_is_loaded(tmp_path: Path) -> None:
+    (tmp_path / "torch.py").write_text("raise RuntimeError('torch was loaded')")
+    (tmp_path / "broken.toml").write_text("[model")
+    for name, message in (("missing.toml", "there is no recipe"), ("broken.toml", "is no TOML file")):
+        environment = {"PYTHONPATH": str(tmp_path)}
+        done = command.tercet_process("train", str(tmp_path / name), environment=environment)
+        command.assert_fails(done, message)
+
+
+def test_a_recipe_may_come_through_a_pipe(tmp_path: Path) -> None:
+    recipe = (ROOT / "recipes" / "bi-sample.toml").read_text()
+    words = ("train", "/dev/stdin", "--set", "data.train.limit=0", "-o", str(tmp_path / "run"))
+    command.assert_fails(command.tercet_process(*words, stdin=recipe), "limit must be")
+
+
 def test_pretraining_makes_a_backbone(tmp_path: Path) -> None:
     recipe = ROOT / "recipes" / "pretrain-sample.toml"
     out, _ = tercet_cli("pretrain", str(recipe), "--set", "training.epochs=1", "-o", "run", cwd=tmp_path)

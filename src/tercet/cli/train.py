@@ -11,7 +11,8 @@ from tercet.files import read_toml, writing
 
 def _readable(recipe: Path) -> Path:
     """The same path; what is no recipe is said before torch is loaded, which takes seconds."""
-    read_toml(recipe)
+    if recipe.is_file() or recipe.is_dir() or not recipe.exists():  # a pipe can be read once only
+        read_toml(recipe)
     return recipe
 
 
