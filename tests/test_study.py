@@ -102,6 +102,26 @@ def test_seeds_of_a_row_have_one_command_though_each_has_its_own_teacher() -> No
     assert 'teacher="runs/study/cross-here-1/model"' in row.command(1, ())
 
 
+def test_rows_are_tested_against_rows_that_there_are_and_no_two_share_a_name() -> None:
+    every = [row for part in study_rows.PARTS.values() for row in part()]
+    names = [row.name for row in every]
+    assert len(set(names)) == len(names)
+    assert {other for row in every for other in row.against} <= set(names)
+
+
+def test_a_second_training_has_a_folder_of_its_own_and_the_same_command() -> None:
+    first, second = POLY, POLY._replace(again=True)
+    assert (first.run(0).name, second.run(0).name) == ("poly-here-0", "poly-here-again-0")
+    assert study_kept.shown_command(first.command(0, ())) == study_kept.shown_command(second.command(0, ()))
+
+
+def test_pupils_and_teachers_are_trained_before_they_are_named() -> None:
+    made = {f"{run}/model" for run in study_rows.teachings((), range(2))}
+    named = [setting for row in study_rows.distillation_rows() for setting in row.same_seed]
+    for seed in range(2):
+        assert {setting.format(seed=seed).split('"')[1] for setting in named} <= made
+
+
 def test_rows_of_a_table_have_the_same_seeds(tmp_path: Path) -> None:
     runs = study_kept.finished_runs(
         [run(tmp_path, BI, seed, [1]) for seed in (0, 1, 2)] + [run(tmp_path, POLY, 1, [1])]

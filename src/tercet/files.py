@@ -78,7 +78,9 @@ def read_toml(recipe: Path) -> dict[str, Any]:
         return tomllib.loads(recipe.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise InputError(f"there is no recipe {recipe}") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except OSError as error:
+        raise InputError(f"{recipe} cannot be read: {error.strerror}") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise InputError(f"{recipe} is no TOML file: {error}") from None
 
 

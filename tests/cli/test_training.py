@@ -94,7 +94,11 @@ def test_mistakes_are_one_line(words: list[str], message: str, tmp_path: Path) -
 def test_what_is_no_recipe_is_said_before_torch_is_loaded(tmp_path: Path) -> None:
     (tmp_path / "torch.py").write_text("raise RuntimeError('torch was loaded')")
     (tmp_path / "broken.toml").write_text("[model")
-    for name, message in (("missing.toml", "there is no recipe"), ("broken.toml", "is no TOML file")):
+    for name, message in (
+        ("missing.toml", "there is no recipe"),
+        ("broken.toml", "is no TOML file"),
+        (".", "cannot be read: Is a"),
+    ):
         environment = {"PYTHONPATH": str(tmp_path)}
         done = command.tercet_process("train", str(tmp_path / name), environment=environment)
         command.assert_fails(done, message)

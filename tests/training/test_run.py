@@ -21,6 +21,7 @@ import tercet
 from tercet.config import PolyConfig
 from tercet.errors import DataError, InputError, OutputError
 from tercet.records import Lesson
+from tercet.training.curves import _panels
 from tercet.training.lesson_sets import LessonSets, both_ways, read_sets
 from tercet.training.optimisers import set_dropout
 from tercet.training.recipe import make_recipe, read_recipe
@@ -231,6 +232,16 @@ def test_a_teacher_gives_the_targets(tiny_folder: FolderOf, tmp_path: Path) -> N
     )
     result = run(table, tmp_path / "run")
     assert result["dev"]["lessons"] == 1
+
+
+def test_both_entropies_are_drawn_together() -> None:
+    rows = [
+        {"step": 1, "loss": 2.0},
+        {"step": 1, "eval_mrr": 0.5, "eval_a_entropy": 0.1, "eval_b_entropy": 0.2},
+    ]
+    panels = _panels(rows)
+    assert panels.keys() == {"loss", "mrr", "entropy"}
+    assert panels["entropy"] == {"a": [(1, 0.1)], "b": [(1, 0.2)]}
 
 
 def test_the_attentions_of_a_poly_encoder_are_watched_and_do_not_choose(

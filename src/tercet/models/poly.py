@@ -143,7 +143,8 @@ class PolyEncoder(DualEncoder):
 
         ``code_entropy`` is of all candidates over the codes of each context, ``token_entropy`` of learnt
         codes over its tokens: near 1.00 codes, or what candidates see of them, no longer differ. What there
-        is only one of is left out. Of a symmetric model it is the way in which contexts have codes.
+        is only one of is left out. A few dozen texts are enough: all candidates are held against a batch of
+        contexts at once. Of a symmetric model it is the way in which contexts have codes.
         """
         self._check_evaluating()
         ids = self.token_ids(check_contexts(contexts), "context")

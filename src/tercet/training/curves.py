@@ -30,6 +30,8 @@ def draw_curves(metrics: Path, out: Path) -> None:
                 marker = "o" if len(points) <= MARKED else ""
                 axes.plot(steps, values, color=colour, label=label, marker=marker, markersize=3)
             axes.set_ylabel(title)
+            if title == ENTROPY.strip():
+                axes.set_ylim(0, 1)  # or a hundredth would look like a collapse
             axes.grid(alpha=0.25)
             if len(curves) > 1:
                 axes.legend(frameon=False)
