@@ -121,7 +121,8 @@ HEAD = """## Trained on dialogues
 About 1,000 held-out training lessons chose the look; the dev file was measured once a run. Mean over the
 seeds; the interval is over the cases, ± over the seeds. p is of a randomisation test, case by case, on
 the seeds that both rows have; cases of one dialogue are counted as if they had nothing in common, so it
-is a little too small, and 0.0001 is the least it can be. Minutes are of a GPU that trained a dozen models
+is a little too small, and 0.0001 is the least it can be. No p is corrected for how many tests there are:
+of twenty rows that differ in nothing, one has p < .05. Minutes are of a GPU that trained a dozen models
 side by side; all runs in this file add up to ten hours. `python benchmarks/study.py again distillation
 --list` has the folders of second trainings and of teachers. Paper: BERT-base on test files (Humeau et al.,
 2020, table 4), other data and candidates.
