@@ -112,7 +112,7 @@ def distillation_rows() -> list[Row]:
 
 
 def hard_rows() -> list[Row]:
-    """Bi- and poly-encoders with mined negatives beside those of the batch.
+    """Mined negatives, up to four a lesson: beside those of the batch, or beside eleven that are drawn.
 
     The data folder must have them: ``tercet data negatives ubuntu_irc/train.jsonl.gz --column
     answer=response --by model -o FOLDER/hard/ubuntu.jsonl --data FOLDER``.
@@ -121,6 +121,12 @@ def hard_rows() -> list[Row]:
     return [
         Row("ubuntu bi hard", "bi-ubuntu", mined, ("ubuntu bi",)),
         Row("ubuntu poly hard", "poly-ubuntu", mined, ("ubuntu poly", "ubuntu bi hard")),
+        Row(
+            "ubuntu cross hard",
+            "cross-ubuntu",
+            (*mined, "batches.negatives=11"),
+            ("ubuntu cross", "ubuntu poly hard", "ubuntu poly 255"),
+        ),
     ]
 
 
