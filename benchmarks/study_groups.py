@@ -33,9 +33,9 @@ def codes(kinds: Iterable[str], counts: Iterable[int]) -> list[str]:
 
 QUESTIONS = (
     Question(
-        "poly- against bi-encoder on Ubuntu IRC, 63 negatives, both trainings of the poly-encoder",
+        "poly- against bi-encoder on Ubuntu IRC, 63 negatives, both trainings of each",
         ("ubuntu poly", "ubuntu poly again"),
-        ("ubuntu bi",),
+        ("ubuntu bi", "ubuntu bi again"),
         SEEDS,
     ),
     Question(
@@ -45,24 +45,49 @@ QUESTIONS = (
         SEEDS,
     ),
     Question(
-        "64 and 360 codes against 1, 4 and 16; learnt, first and last, seed 0",
+        "poly- against bi-encoder on ConvAI2, 63 negatives, both trainings of each",
+        ("convai2 poly", "convai2 poly again"),
+        ("convai2 bi", "convai2 bi again"),
+        SEEDS,
+    ),
+    Question(
+        "cross-encoder against poly-encoder with 63 negatives on ConvAI2, both trainings of each",
+        ("convai2 cross", "convai2 cross again"),
+        ("convai2 poly", "convai2 poly again"),
+        SEEDS,
+    ),
+    Question(
+        "64 and 360 codes against 1, 4 and 16; learnt, first and last",
+        codes(("learnt", "first", "last"), MANY),
+        codes(("learnt", "first", "last"), FEW),
+        SEEDS,
+    ),
+    Question(
+        "the same, seed 0, of which the question came",
         codes(("learnt", "first", "last"), MANY),
         codes(("learnt", "first", "last"), FEW),
         (0,),
     ),
     Question(
-        "the same asked again of another seed, 2; learnt and first",
-        codes(("learnt", "first"), MANY),
-        codes(("learnt", "first"), FEW),
-        (2,),
-    ),
-    Question(
-        "360 codes alone, seed 2, which were trained after the question was asked",
+        "360 codes against 1, 4 and 16, seed 2, whose 360 were trained after the question was asked",
         codes(("learnt", "first"), (360,)),
         codes(("learnt", "first"), FEW),
         (2,),
     ),
+    Question(
+        "the same, seed 1, all trained after the question was asked",
+        codes(("learnt", "first", "last"), (360,)),
+        codes(("learnt", "first", "last"), FEW),
+        (1,),
+    ),
     Question("64 learnt codes against one", ("codes learnt 64",), ("codes learnt 1",), SEEDS),
+    Question("360 learnt codes against 64", ("codes learnt 360",), ("codes learnt 64",), SEEDS),
+    Question(
+        "360 codes against 64; learnt, first and last",
+        codes(("learnt", "first", "last"), (360,)),
+        codes(("learnt", "first", "last"), (64,)),
+        SEEDS,
+    ),
 )
 
 

@@ -81,13 +81,6 @@ def figures(rows: Iterable[Row], runs: Runs) -> dict[str, dict[str, Any]]:
     }
 
 
-def of_same_seeds(rows: Iterable[Row], runs: Runs) -> Runs:
-    """The runs of those seeds that every row has of which there is any."""
-    found = {row: set(_seeds(row, runs)) for row in rows}
-    common = set.intersection(*filter(None, found.values())) if any(found.values()) else set()
-    return {name: runs[name] for row in found for seed in common if (name := row.run(seed).name) in runs}
-
-
 def _figures(row: Row, others: Iterable[Row], runs: Runs) -> dict[str, Any]:
     seeds = _seeds(row, runs)
     mine = [runs[row.run(seed).name] for seed in seeds]

@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from study_kept import figures, kept_runs, of_same_seeds
+from study_kept import figures, kept_runs
 from study_rows import AS_THEY_ARE, PARTS, plain_rows
 
 from tercet.evaluate.plots import COLOURS, drawn
@@ -33,8 +33,8 @@ KINDS = {
     "poly again": "poly-encoder, trained a second time",
     "bi 255": "bi-encoder, 255 negatives",
     "poly 255": "poly-encoder, 255 negatives",
-    "bi hard": "bi-encoder, four mined negatives each",
-    "poly hard": "poly-encoder, four mined negatives each",
+    "bi hard": "bi-encoder, up to four mined negatives each",
+    "poly hard": "poly-encoder, up to four mined negatives each",
     "bi taught": "the second bi-encoder, two more epochs with a cross-encoder as a teacher",
     "poly longer": "the second poly-encoder, two more epochs",
     "poly taught": "the second poly-encoder, two more epochs with a cross-encoder as a teacher",
@@ -42,6 +42,7 @@ KINDS = {
     "cross again": "cross-encoder, trained a second time",
     "cross longer": "cross-encoder, one epoch more",
     "cross weight 1": "cross-encoder, `other_weight = 1`",
+    "cross hard": "cross-encoder, up to four mined negatives each and 11 that are drawn",
 }
 PAPER_MAIN = {
     "ubuntu bi": "80.6 ± 0.4",
@@ -123,9 +124,9 @@ seeds; the interval is over the cases, ± over the seeds. p is of a randomisatio
 the seeds that both rows have; cases of one dialogue are counted as if they had nothing in common, so it
 is a little too small, and 0.0001 is the least it can be. No p is corrected for how many tests there are:
 of twenty rows that differ in nothing, one has p < .05. Minutes are of a GPU that trained a dozen models
-side by side; all runs in this file add up to ten hours. `python benchmarks/study.py again distillation
---list` has the folders of second trainings and of teachers. Paper: BERT-base on test files (Humeau et al.,
-2020, table 4), other data and candidates.
+side by side; all runs in this file add up to {hours:.0f} hours. `python benchmarks/study.py again
+distillation --list` has the folders of second trainings and of teachers. Paper: BERT-base on test files
+(Humeau et al., 2020, table 4), other data and candidates.
 """
 
 
@@ -133,13 +134,14 @@ def sections() -> list[str]:
     """Chapters for results.md, of those parts that were run."""
     runs = kept_runs()
     main = figures([*plain_rows(), *(row for part in IN_MAIN for row in PARTS[part]())], runs)
-    found = [HEAD, *(set_section(name, main) for name in SETS)]
+    hours = sum(run["seconds"] or 0 for run in runs.values()) / 3600
+    found = [HEAD.format(hours=hours), *(set_section(name, main) for name in SETS)]
     for part, section in (
         ("codes", code_section),
         ("others", other_section),
         ("pretraining", pretraining_section),
     ):
-        rows = figures(PARTS[part](), of_same_seeds(PARTS[part](), runs))
+        rows = figures(PARTS[part](), runs)
         if rows.keys() - SHARED:
             found.append(section(rows))
     return found
@@ -169,12 +171,6 @@ def set_section(name: str, rows: dict[str, Any]) -> str:
     return "\n".join([*lines, "", "  \n".join(commands), ""])
 
 
-def seeds_of(rows: dict[str, Any]) -> str:
-    """What all rows of a table have in common."""
-    seeds = next(iter(rows.values()))["seeds"]
-    return f"Seed{'s' if len(seeds) > 1 else ''} {listed(seeds)}."
-
-
 def listed(seeds: list[int]) -> str:
     """Which seeds there are."""
     return ", ".join(map(str, seeds))
@@ -188,10 +184,12 @@ def against_cell(gap: dict[str, Any], row: dict[str, Any], other: str) -> str:
 
 def code_section(rows: dict[str, Any]) -> str:
     """How many codes, and of which kind."""
+    usual = max((row["seeds"] for row in rows.values()), key=len)
     lines = [
         "## Context codes\n",
         "R@1 x 100 on Ubuntu IRC's dev file; in italics the paper's on ConvAI2 dev (Humeau et al., 2020, "
-        f"table 5). One standard error of 1,183 cases is 1.3 points. {seeds_of(rows)} A star marks a "
+        f"table 5). One standard error of 1,183 cases is 1.3 points. Mean and deviation over seeds "
+        f"{listed(usual)}, or over those in brackets. A star marks a "
         "difference from 64 learnt codes that a test finds (p < .05); of 18 tests, one would by chance. "
         "Contexts have at most 256 tokens, for m = 360 at most 360.\n",
         f"| m | {' | '.join(CODES.values())} |",
@@ -200,11 +198,8 @@ def code_section(rows: dict[str, Any]) -> str:
     for place, count in enumerate(COUNTS):
         cells = []
         for kind in CODES:
-            row = rows.get(f"codes {kind} {count}")
-            theirs = PAPER_CODES[kind][place]
-            ours = (
-                "" if row is None else f"{100 * row['R@1']['value']:.1f}{star(row)}{spread(row, sign=' ± ')}"
-            )
+            row, theirs = rows.get(f"codes {kind} {count}"), PAPER_CODES[kind][place]
+            ours = "" if row is None else code_cell(row, usual)
             cells.append(f"{ours} *{theirs}*" if theirs is not None else ours)
         lines.append(f"| {count} | {' | '.join(cells)} |")
     lines.append(
@@ -213,20 +208,33 @@ def code_section(rows: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def code_cell(row: dict[str, Any], usual: list[int]) -> str:
+    """R@1 over the seeds, which are named where they are not the usual ones."""
+    seeds = "" if row["seeds"] == usual else f" ({listed(row['seeds'])})"
+    return f"{100 * row['R@1']['value']:.1f}{star(row)}{spread(row, sign=' ± ')}{seeds}"
+
+
 def other_section(rows: dict[str, Any]) -> str:
     """Reductions, negatives, layers, scales."""
     lines = [
         "## Reduction, negatives, layers, scales\n",
-        "R@1 x 100 on Ubuntu IRC's dev file, each against what the recipe has; in italics the paper's on "
-        "ConvAI2 (its reductions are those of candidates and of a bi-encoder's contexts). "
-        f"{seeds_of(rows)}\n",
-        "| | R@1 | ± | against | paper |",
-        "|---|---:|---:|---|---:|",
+        "R@1 x 100 on Ubuntu IRC's dev file, each against what the recipe has, on the seeds that both have; "
+        "in italics the paper's on ConvAI2 (its reductions are those of candidates and of a bi-encoder's "
+        "contexts).\n",
+        "| | seeds | R@1 | ± | against | paper |",
+        "|---|---|---:|---:|---|---:|",
     ]
     for name, row in rows.items():
         theirs = f"*{PAPER_OTHERS[name]}*" if name in PAPER_OTHERS else ""
         against = ", ".join(f"{100 * gap['value']:+.1f} (p {gap['p']:.4f})" for gap in row["against"])
-        cells = [name.replace("_", " "), shown(row["R@1"]), spread(row), against, theirs]
+        cells = [
+            name.replace("_", " "),
+            listed(row["seeds"]),
+            shown(row["R@1"]),
+            spread(row),
+            against,
+            theirs,
+        ]
         lines.append(f"| {' | '.join(cells)} |")
     lines.append(
         "\n![R@1 against negatives](negatives.png)\n\n`python benchmarks/study.py others --list` has the "
@@ -241,14 +249,15 @@ def pretraining_section(rows: dict[str, Any]) -> str:
         "## Pre-training\n",
         "R@1 x 100 on ConvAI2's dev file, after 1.8 million words of dialogues, of abstracts, or of nothing "
         "more than MiniLM has seen. With Reddit instead of Wikipedia and books the paper gains 2.8 points "
-        f"(bi), 3.2 (poly 64) and 3.0 (cross) on ConvAI2's test file (table 4). {seeds_of(rows)}\n",
-        "| | read before | R@1 | against |",
-        "|---|---|---:|---|",
+        "(bi), 3.2 (poly 64) and 3.0 (cross) on ConvAI2's test file (table 4). Tests are on the seeds that "
+        "both rows have.\n",
+        "| | read before | seeds | R@1 | against |",
+        "|---|---|---|---:|---|",
     ]
     for name, row in rows.items():
         _, text, kind = name.split()
         against = ", ".join(against_cell(gap, row, TEXTS[gap["row"].split()[1]]) for gap in row["against"])
-        cells = [kind, TEXTS[text], shown(row["R@1"]), against]
+        cells = [kind, TEXTS[text], listed(row["seeds"]), shown(row["R@1"]), against]
         lines.append(f"| {' | '.join(cells)} |")
     lines.append("\n`python benchmarks/study.py pretraining --list` has the commands.\n")
     return "\n".join(lines)
@@ -361,7 +370,7 @@ def main() -> None:
         ("codes", "codes.png", codes_panel),
         ("others", "negatives.png", negatives_panel),
     ):
-        rows = figures(PARTS[part](), of_same_seeds(PARTS[part](), runs))
+        rows = figures(PARTS[part](), runs)
         if rows.keys() - SHARED:
             (ROOT / "docs" / name).write_bytes(drawn(panel(rows)))
             print(f"docs/{name} is drawn")

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 RECIPE = "recipes/bi-sample.toml"
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
-study_kept, study_rows = map(import_module, ("study_kept", "study_rows"))
+study_kept, study_report, study_rows = map(import_module, ("study_kept", "study_report", "study_rows"))
 
 BI, POLY = study_rows.Row("bi", "bi-here"), study_rows.Row("poly", "poly-here", against=("bi",))
 
@@ -122,12 +122,10 @@ def test_pupils_and_teachers_are_trained_before_they_are_named() -> None:
         assert {setting.format(seed=seed).split('"')[1] for setting in named} <= made
 
 
-def test_rows_of_a_table_have_the_same_seeds(tmp_path: Path) -> None:
-    runs = study_kept.finished_runs(
-        [run(tmp_path, BI, seed, [1]) for seed in (0, 1, 2)] + [run(tmp_path, POLY, 1, [1])]
-    )
-    missing = study_rows.Row("nothing yet", "cross-here")
-    assert study_kept.of_same_seeds([BI, POLY, missing], runs).keys() == {"bi-here-1", "poly-here-1"}
+def test_every_row_about_a_set_stands_in_its_table() -> None:
+    rows = [row for part in study_report.IN_MAIN for row in study_rows.PARTS[part]()]
+    titled = {f"{each} {kind}" for each in study_report.SETS for kind in study_report.KINDS}
+    assert {row.name for row in rows} <= titled
 
 
 def test_rows_are_tested_on_the_seeds_that_both_have(tmp_path: Path) -> None:

@@ -119,16 +119,21 @@ def negatives(
     check_free(out, overwrite=overwrite)
     lessons = all_lessons(data_config(files, reader, column, None), root=data_root(root))
     scorer = open_dual(model, precision)
-    few = 0
+    few = none = 0
     with new_file(out, overwrite=overwrite) as file, file.open("w", encoding="utf-8") as opened:
         for lesson in track(mine(lessons, scorer, config), total=len(lessons), what="lessons"):
             answer, *wrong = lesson.candidates
             few += len(wrong) < count
+            none += not wrong
             row = {"context": lesson.context, "answer": answer, "negatives": wrong}
             opened.write(json.dumps(row, ensure_ascii=False) + "\n")
     typer.echo(f"{out}: {len(lessons):,} lessons")
     if few:
-        typer.echo(f"{few:,} have fewer than {count} negatives: raise --depth or lower --margin", err=True)
+        typer.echo(
+            f"{few:,} have fewer than {count} negatives, {none:,} of them none: raise --depth, lower --margin "
+            "or take a --model that has learnt such data",
+            err=True,
+        )
 
 
 def data_config(
