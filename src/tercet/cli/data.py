@@ -130,8 +130,8 @@ def negatives(
     typer.echo(f"{out}: {len(lessons):,} lessons")
     if few:
         typer.echo(
-            f"{few:,} have fewer than {count} negatives, {none:,} of them none: raise --depth, lower --margin "
-            "or take a --model that has learnt such data",
+            f"{few:,} have fewer than {count} negatives, {none:,} of them none: raise --depth, lower "
+            "--margin or take a --model that has learnt such data",
             err=True,
         )
 
