@@ -14,11 +14,15 @@ from statistics import mean, median
 from typing import Any
 
 from study_kept import figures, kept_runs
-from study_rows import main_rows
+from study_rows import code_rows, main_rows
 
 from tercet.evaluate.plots import COLOURS, drawn
 
-ROWS = {"bi": "ubuntu bi", "poly 64": "ubuntu poly", "cross": "ubuntu cross"}
+ROWS = {
+    "bi": "ubuntu bi",
+    **{f"poly {codes}": f"codes learnt {codes}" for codes in (16, 64, 360)},
+    "cross": "ubuntu cross",
+}
 """Of ``tercet bench`` to the study's."""
 
 
@@ -28,7 +32,7 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     options = parser.parse_args()
     lines = json.loads(options.bench.read_text())["lines"]
-    study = figures(main_rows(), kept_runs())
+    study = figures([*main_rows(), *code_rows()], kept_runs())
     reached = {name: [100 * value for value in study[row]["each"]] for name, row in ROWS.items()}
     asked = [line for line in lines if line["what"].startswith("one context")]
     panels = dict.fromkeys((line["what"], line["device"]) for line in asked)

@@ -2,14 +2,15 @@
 
 python benchmarks/study_groups.py
 
-A case's value is its mean over all runs of a group. Groups were chosen after rows of them had been seen.
+A case's value is its mean over all runs of a group. Most questions were asked after some of their rows had
+been seen.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from study_kept import all_places, kept_runs, sample
-from study_rows import PARTS
+from study_kept import Runs, all_places, kept_runs, sample
+from study_rows import PARTS, Row, again_rows
 
 from tercet.evaluate.significance import difference
 
@@ -31,6 +32,20 @@ def codes(kinds: Iterable[str], counts: Iterable[int]) -> list[str]:
     return [f"codes {kind} {count}" for kind in kinds for count in counts]
 
 
+KINDS = ("learnt", "first", "last")
+
+
+def many_against_few(many: Sequence[int], seeds: Sequence[int]) -> Question:
+    """Whether more codes find more, whatever their kind."""
+    asked = f"{' and '.join(map(str, many))} codes against 1, 4 and 16; learnt, first and last"
+    return Question(asked, codes(KINDS, many), codes(KINDS, FEW), seeds)
+
+
+def one(ours: str, theirs: str, seeds: Sequence[int] = SEEDS) -> Question:
+    """Whether one row finds more than another."""
+    return Question(f"{ours} against {theirs}", (ours,), (theirs,), seeds)
+
+
 QUESTIONS = (
     Question(
         "poly- against bi-encoder on Ubuntu IRC, 63 negatives, both trainings of each",
@@ -44,50 +59,32 @@ QUESTIONS = (
         ("ubuntu poly", "ubuntu poly again"),
         SEEDS,
     ),
+    one("ubuntu poly 255", "negatives 511"),
+    one("ubuntu poly taught", "negatives 511"),
+    one("ubuntu cross", "ubuntu poly taught"),
+    one("ubuntu cross", "negatives 511"),
+    one("codes learnt 360", "ubuntu bi"),
+    one("codes learnt 360", "negatives 511"),
+    one("ubuntu cross", "codes learnt 360"),
+    one("convai2 poly 255", "convai2 bi 255", (0,)),
+    one("convai2 poly 255", "convai2 poly", (0, 2)),
+    one("convai2 cross", "convai2 poly 255", (0, 2)),
+    many_against_few(MANY, SEEDS),
+    *(many_against_few((360,), (seed,)) for seed in SEEDS),
+    Question("16 codes against 1; learnt, first and last", codes(KINDS, (16,)), codes(KINDS, (1,)), SEEDS),
+    Question("64 codes against 16; learnt, first and last", codes(KINDS, (64,)), codes(KINDS, (16,)), SEEDS),
     Question(
-        "poly- against bi-encoder on ConvAI2, 63 negatives, both trainings of each",
-        ("convai2 poly", "convai2 poly again"),
-        ("convai2 bi", "convai2 bi again"),
+        "360 codes against 64; learnt, first and last", codes(KINDS, (360,)), codes(KINDS, (64,)), SEEDS
+    ),
+    one("codes learnt 360", "codes learnt 64"),
+    one("codes learnt 64", "codes learnt 1"),
+    Question(
+        "first states against learnt codes, any number",
+        codes(("first",), (*FEW, *MANY)),
+        codes(("learnt",), (*FEW, *MANY)),
         SEEDS,
     ),
-    Question(
-        "cross-encoder against poly-encoder with 63 negatives on ConvAI2, both trainings of each",
-        ("convai2 cross", "convai2 cross again"),
-        ("convai2 poly", "convai2 poly again"),
-        SEEDS,
-    ),
-    Question(
-        "64 and 360 codes against 1, 4 and 16; learnt, first and last",
-        codes(("learnt", "first", "last"), MANY),
-        codes(("learnt", "first", "last"), FEW),
-        SEEDS,
-    ),
-    Question(
-        "the same, seed 0, of which the question came",
-        codes(("learnt", "first", "last"), MANY),
-        codes(("learnt", "first", "last"), FEW),
-        (0,),
-    ),
-    Question(
-        "360 codes against 1, 4 and 16, seed 2, whose 360 were trained after the question was asked",
-        codes(("learnt", "first"), (360,)),
-        codes(("learnt", "first"), FEW),
-        (2,),
-    ),
-    Question(
-        "the same, seed 1, all trained after the question was asked",
-        codes(("learnt", "first", "last"), (360,)),
-        codes(("learnt", "first", "last"), FEW),
-        (1,),
-    ),
-    Question("64 learnt codes against one", ("codes learnt 64",), ("codes learnt 1",), SEEDS),
-    Question("360 learnt codes against 64", ("codes learnt 360",), ("codes learnt 64",), SEEDS),
-    Question(
-        "360 codes against 64; learnt, first and last",
-        codes(("learnt", "first", "last"), (360,)),
-        codes(("learnt", "first", "last"), (64,)),
-        SEEDS,
-    ),
+    one("reduction mean_first 16", "reduction first", (0, 1)),
 )
 
 
@@ -100,7 +97,23 @@ def main() -> None:
         )
         found = difference(*(sample("R@1", all_places(group, runs) == 1) for group in (ours, theirs)))
         low, high = 100 * found.low, 100 * found.high
-        print(f"{question.asked}: {100 * found.value:+.1f} ({low:.1f} to {high:.1f}), p {found.p:.4f}")
+        seeds = f"seed{'s' if len(question.seeds) > 1 else ''} {', '.join(map(str, question.seeds))}"
+        print(
+            f"{question.asked}, {seeds}: {100 * found.value:+.1f} ({low:.1f} to {high:.1f}), p {found.p:.4f}"
+        )
+    print("\nR@1 of each seed, first and second training, and how many cases in a hundred differ:")
+    for row in again_rows():
+        if twice := list(repeated(row, known[row.name.removesuffix(" again")], runs)):
+            print(f"{row.name}: {', '.join(twice)}")
+
+
+def repeated(second: Row, first: Row, runs: Runs) -> Iterator[str]:
+    """How far a second training of each seed came out as the first."""
+    for seed in SEEDS:
+        if {first.run(seed).name, second.run(seed).name} <= runs.keys():
+            before, after = all_places((first.run(seed), second.run(seed)), runs) == 1
+            others = 100 * (before != after).mean()
+            yield f"{100 * before.mean():.1f} and {100 * after.mean():.1f} ({others:.1f})"
 
 
 if __name__ == "__main__":

@@ -100,6 +100,9 @@ SHARED = {
 
 TEXTS = {"none": "nothing more", "dialogue": "dialogues", "text": "abstracts"}
 
+BAR = r"\|"
+"""A bar in a table's cell."""
+
 PAPER_SBERT = {
     ("pooling, sbert-nli", "mean"): 80.78,
     ("pooling, sbert-nli", "max"): 79.07,
@@ -126,7 +129,8 @@ is a little too small, and 0.0001 is the least it can be. No p is corrected for 
 of twenty rows that differ in nothing, one has p < .05. Minutes are of a GPU that trained a dozen models
 side by side; all runs in this file add up to {hours:.0f} hours. `python benchmarks/study.py again
 distillation --list` has the folders of second trainings and of teachers. Paper: BERT-base on test files
-(Humeau et al., 2020, table 4), other data and candidates.
+(Humeau et al., 2020, table 4), other data and candidates. What is mined has to be mined first: the command
+is above, where it is told what was tried.
 """
 
 
@@ -171,6 +175,16 @@ def set_section(name: str, rows: dict[str, Any]) -> str:
     return "\n".join([*lines, "", "  \n".join(commands), ""])
 
 
+def listing(script: str, where: str) -> str:
+    """How the commands of a table's rows are shown, and where they ran."""
+    return f"`python benchmarks/{script} --list --set training.bf16=true` has the commands; {where}.\n"
+
+
+def machines(rows: dict[str, Any]) -> str:
+    """Where the rows of a table were trained."""
+    return ", ".join(sorted({row["machine"] for row in rows.values()}))
+
+
 def listed(seeds: list[int]) -> str:
     """Which seeds there are."""
     return ", ".join(map(str, seeds))
@@ -178,7 +192,8 @@ def listed(seeds: list[int]) -> str:
 
 def against_cell(gap: dict[str, Any], row: dict[str, Any], other: str) -> str:
     """By how much a row is above another, and on which of its seeds if not all."""
-    seeds = "" if gap["seeds"] == row["seeds"] else f", seeds {listed(gap['seeds'])}"
+    shared = f"seed{'s' if len(gap['seeds']) > 1 else ''} {listed(gap['seeds'])}"
+    seeds = "" if gap["seeds"] == row["seeds"] else f", {shared}"
     return f"{100 * gap['value']:+.1f} on {other} (p {gap['p']:.4f}{seeds})"
 
 
@@ -189,9 +204,9 @@ def code_section(rows: dict[str, Any]) -> str:
         "## Context codes\n",
         "R@1 x 100 on Ubuntu IRC's dev file; in italics the paper's on ConvAI2 dev (Humeau et al., 2020, "
         f"table 5). One standard error of 1,183 cases is 1.3 points. Mean and deviation over seeds "
-        f"{listed(usual)}, or over those in brackets. A star marks a "
-        "difference from 64 learnt codes that a test finds (p < .05); of 18 tests, one would by chance. "
-        "Contexts have at most 256 tokens, for m = 360 at most 360.\n",
+        f"{listed(usual)}, or over those in brackets. A star marks a difference from 64 learnt codes that "
+        "a test finds (p < .05); of 18 tests, one would by chance. Contexts have at most 256 tokens, for "
+        "m = 360 at most 360.\n",
         f"| m | {' | '.join(CODES.values())} |",
         f"|---|{'---:|' * len(CODES)}",
     ]
@@ -202,9 +217,8 @@ def code_section(rows: dict[str, Any]) -> str:
             ours = "" if row is None else code_cell(row, usual)
             cells.append(f"{ours} *{theirs}*" if theirs is not None else ours)
         lines.append(f"| {count} | {' | '.join(cells)} |")
-    lines.append(
-        "\n![R@1 against m](codes.png)\n\n`python benchmarks/study.py codes --list` has the commands.\n"
-    )
+    seen = "![R@1 against m](codes.png)\n\nThe picture has the seeds of the table."
+    lines.append(f"\n{seen} {listing('study.py codes', machines(rows))}")
     return "\n".join(lines)
 
 
@@ -227,19 +241,10 @@ def other_section(rows: dict[str, Any]) -> str:
     for name, row in rows.items():
         theirs = f"*{PAPER_OTHERS[name]}*" if name in PAPER_OTHERS else ""
         against = ", ".join(f"{100 * gap['value']:+.1f} (p {gap['p']:.4f})" for gap in row["against"])
-        cells = [
-            name.replace("_", " "),
-            listed(row["seeds"]),
-            shown(row["R@1"]),
-            spread(row),
-            against,
-            theirs,
-        ]
-        lines.append(f"| {' | '.join(cells)} |")
-    lines.append(
-        "\n![R@1 against negatives](negatives.png)\n\n`python benchmarks/study.py others --list` has the "
-        "commands.\n"
-    )
+        cells = [listed(row["seeds"]), shown(row["R@1"]), spread(row), against, theirs]
+        lines.append(f"| {name.replace('_', ' ')} | {' | '.join(cells)} |")
+    seen = "![R@1 against negatives](negatives.png)\n\nThe picture has the seeds of the table."
+    lines.append(f"\n{seen} {listing('study.py others', machines(rows))}")
     return "\n".join(lines)
 
 
@@ -259,7 +264,7 @@ def pretraining_section(rows: dict[str, Any]) -> str:
         against = ", ".join(against_cell(gap, row, TEXTS[gap["row"].split()[1]]) for gap in row["against"])
         cells = [kind, TEXTS[text], listed(row["seeds"]), shown(row["R@1"]), against]
         lines.append(f"| {' | '.join(cells)} |")
-    lines.append("\n`python benchmarks/study.py pretraining --list` has the commands.\n")
+    lines.append(f"\n{listing('study.py pretraining', machines(rows))}")
     return "\n".join(lines)
 
 
@@ -267,17 +272,22 @@ def sbert_section(tables: dict[str, dict[str, Any]]) -> str:
     """Sentence-BERT's ablations."""
     lines = [
         "## Sentence-BERT's choices\n",
-        "Spearman's ρ x 100 on dev files, mean over the seeds (0, 1, ...); in italics the paper's on "
+        "Spearman's ρ x 100 on dev files, mean over so many seeds (0, 1, ...); in italics the paper's on "
         "STSb dev (Reimers & Gurevych, 2019, table 6).\n",
-        "| | | STSb dev | SICK dev | paper |",
-        "|---|---|---:|---:|---:|",
+        "| | | seeds | STSb dev | SICK dev | paper |",
+        "|---|---|---:|---:|---:|---:|",
     ]
     for table, rows in tables.items():
         for name, row in rows.items():
             theirs = PAPER_SBERT.get((table, name))
-            cells = [shown(row["stsb-dev"]), shown(row["sick-dev"]), f"*{theirs}*" if theirs else ""]
-            lines.append(f"| {table} | {name.replace('|', chr(92) + '|')} | {' | '.join(cells)} |")
-    lines.append("\n`python benchmarks/sbert_tables.py --list` has the commands.\n")
+            both, paper = (
+                [shown(row[task]) for task in ("stsb-dev", "sick-dev")],
+                f"*{theirs}*" if theirs else "",
+            )
+            lines.append(
+                f"| {' | '.join([table, name.replace('|', BAR), str(row['seeds']), *both, paper])} |"
+            )
+    lines.append(f"\n{listing('sbert_tables.py', 'NVIDIA H200')}")
     return "\n".join(lines)
 
 

@@ -82,7 +82,7 @@ def again_rows() -> list[Row]:
         for each in TEACHERS
         for kind, others in (
             ("bi", ()),
-            ("poly", (f"{each} bi", f"{each} cross")),
+            ("poly", (f"{each} bi again", f"{each} cross")),
             ("cross", (f"{each} poly again",)),
         )
     ]
@@ -114,8 +114,8 @@ def distillation_rows() -> list[Row]:
 def hard_rows() -> list[Row]:
     """Mined negatives, up to four a lesson: beside those of the batch, or beside eleven that are drawn.
 
-    The data folder must have them: ``tercet data negatives ubuntu_irc/train.jsonl.gz --column
-    answer=response --by model -o FOLDER/hard/ubuntu.jsonl --data FOLDER``.
+    The data folder must have them: ``mkdir FOLDER/hard; tercet data negatives ubuntu_irc/train.jsonl.gz
+    --column answer=response --by model -o FOLDER/hard/ubuntu.jsonl --data FOLDER``.
     """
     mined = ('data.train.files="hard/ubuntu.jsonl"', 'data.train.columns={negatives="negatives"}')
     return [

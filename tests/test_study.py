@@ -15,7 +15,9 @@ ROOT = Path(__file__).parents[1]
 RECIPE = "recipes/bi-sample.toml"
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
-study_kept, study_report, study_rows = map(import_module, ("study_kept", "study_report", "study_rows"))
+study_groups, study_kept, study_report, study_rows = (
+    import_module(f"study_{name}") for name in ("groups", "kept", "report", "rows")
+)
 
 BI, POLY = study_rows.Row("bi", "bi-here"), study_rows.Row("poly", "poly-here", against=("bi",))
 
@@ -120,6 +122,27 @@ def test_pupils_and_teachers_are_trained_before_they_are_named() -> None:
     named = [setting for row in study_rows.distillation_rows() for setting in row.same_seed]
     for seed in range(2):
         assert {setting.format(seed=seed).split('"')[1] for setting in named} <= made
+
+
+def test_grouped_tests_name_rows_that_there_are() -> None:
+    known = {row.name for part in study_rows.PARTS.values() for row in part()}
+    assert {name for asked in study_groups.QUESTIONS for name in (*asked.ours, *asked.theirs)} <= known
+
+
+def test_a_table_of_codes_names_the_seeds_of_a_row_that_has_fewer() -> None:
+    all_seeds, two = (
+        {"seeds": seeds, "R@1": {"value": 0.75}, "deviation": 0.01, "against": []}
+        for seeds in ([0, 1, 2], [0, 2])
+    )
+    table = study_report.code_section(
+        {
+            name: row | {"machine": "here"}
+            for name, row in (("codes learnt 1", all_seeds), ("codes learnt 4", two))
+        }
+    )
+    assert "over seeds 0, 1, 2, or" in table
+    assert "| 75.0 ± 1.0 *81.9* |" in table
+    assert "| 75.0 ± 1.0 (0, 2) *83.8* |" in table
 
 
 def test_every_row_about_a_set_stands_in_its_table() -> None:
