@@ -129,9 +129,10 @@ def negatives(
             opened.write(json.dumps(row, ensure_ascii=False) + "\n")
     typer.echo(f"{out}: {len(lessons):,} lessons")
     if few:
-        typer.echo(f"{few:,} have fewer than {count} negatives: raise --depth or lower --margin", err=True)
-    if none:
-        typer.echo(f"{none:,} of them have none: a --model that has learnt such data may find more", err=True)
+        without = f", {none:,} of them none" if none else ""
+        typer.echo(
+            f"{few:,} have fewer than {count} negatives{without}: raise --depth or lower --margin", err=True
+        )
 
 
 def data_config(
