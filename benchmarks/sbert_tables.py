@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from study import ROOT, train_side_by_side
-from study_kept import shown_command
+from study_kept import origin
 from study_rows import folder_name, training
 
 from tercet.files import read_json_if_there, write_json
@@ -121,8 +121,10 @@ def main() -> None:
     found: dict[str, dict[str, Any]] = read_json_if_there(KEPT)  # rows of other machines
     done = [row for row in rows() if all((ROOT / row.run(seed) / "model").is_dir() for seed in seeds)]
     for row, figures in zip(done, measured(done, seeds, data) if done else (), strict=True):
-        command = shown_command(row.command(0, shared)[1:])
-        found.setdefault(row.table, {})[row.name] = {"command": command, "seeds": len(seeds), **figures}
+        kept = found.setdefault(row.table, {})
+        if kept.get(row.name, {}).get("seeds", 0) > len(seeds):
+            raise SystemExit(f"{row.table}, {row.name}: more seeds than {len(seeds)} are kept, see {KEPT}")
+        kept[row.name] = {**origin(ROOT / row.run(0)), "seeds": len(seeds), **figures}
         print(row.table, row.name, *(f"{100 * figures[task]['value']:.1f}" for task in TASKS), flush=True)
     write_json(KEPT, found)
     sys.exit(0 if well else 1)

@@ -126,14 +126,25 @@ def sample(name: str, values: NDArray[Any]) -> Sample:
     return Sample(MeanOf(name), {name: values.mean(axis=0)})
 
 
-def _outcome(folder: Path) -> dict[str, Any]:
-    result = read_json(folder / "result.json")
+def origin(folder: Path) -> dict[str, str]:
+    """How and where a run was trained.
+
+    Raises:
+        SystemExit: its command has other settings today.
+    """
     words = read_json(folder / "environment.json")["command"][1:]
     _check_settings(folder, words)
     return {
         "command": shown_command(words),
         "recipe": recipe_digest(ROOT / words[1]),
         "machine": _machine(folder),
+    }
+
+
+def _outcome(folder: Path) -> dict[str, Any]:
+    result = read_json(folder / "result.json")
+    return {
+        **origin(folder),
         "seconds": round(result["train"].get("train_runtime", 0)) or None,  # none of a run in several parts
         "places": packed(result["places"]),
     }

@@ -5,7 +5,7 @@ python benchmarks/study_report.py        # draws docs/codes.png and docs/negativ
 ``results.py`` puts the tables into docs/results.md.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -123,14 +123,15 @@ PAPER_SBERT = {
 HEAD = """## Trained on dialogues
 
 About 1,000 held-out training lessons chose the look; the dev file was measured once a run. Mean over the
-seeds; the interval is over the cases, ± over the seeds. p is of a randomisation test, case by case, on
+seeds; the interval is over the cases, ± over the seeds. The column "against" says by how much a row is
+above others, by their names. p is of a randomisation test, case by case, on
 the seeds that both rows have; cases of one dialogue are counted as if they had nothing in common, so it
 is a little too small, and 0.0001 is the least it can be. No p is corrected for how many tests there are:
 of twenty rows that differ in nothing, one has p < .05. Minutes are of a GPU that trained a dozen models
-side by side; all runs in this file add up to {hours:.0f} hours. `python benchmarks/study.py again
+side by side; those of all runs kept add up to {hours:.0f} hours. `python benchmarks/study.py again
 distillation --list` has the folders of second trainings and of teachers. Paper: BERT-base on test files
-(Humeau et al., 2020, table 4), other data and candidates. What is mined has to be mined first: the command
-is above, where it is told what was tried.
+(Humeau et al., 2020, table 4), other data and candidates; beside Ubuntu IRC stands its Ubuntu v2. Mined
+negatives have to be mined before: "What was tried", above, has the command.
 """
 
 
@@ -155,8 +156,8 @@ def set_section(name: str, rows: dict[str, Any]) -> str:
     """The scorers on one set."""
     lines = [
         f"### {SETS[name]}\n",
-        "| | seeds | R@1 | ± | R@5 | MRR | against | minutes | paper |",
-        "|---|---|---:|---:|---:|---:|---|---:|---:|",
+        "| | name | seeds | R@1 | ± | R@5 | MRR | against | minutes | paper |",
+        "|---|---|---|---:|---:|---:|---:|---|---:|---:|",
     ]
     commands = []
     for kind, title in KINDS.items():
@@ -170,7 +171,7 @@ def set_section(name: str, rows: dict[str, Any]) -> str:
             against_cell(gap, row, gap["row"].removeprefix(f"{name} ")) for gap in row["against"]
         )
         cells = [seeds, shown(row["R@1"]), spread(row), shown(row["R@5"]), shown(row["MRR"]), against]
-        lines.append(f"| {title} | {' | '.join([*cells, minutes, theirs])} |")
+        lines.append(f"| {title} | {kind} | {' | '.join([*cells, minutes, theirs])} |")
         commands.append(f"`{row['command']}`; {row['machine']}")
     return "\n".join([*lines, "", "  \n".join(commands), ""])
 
@@ -185,15 +186,19 @@ def machines(rows: dict[str, Any]) -> str:
     return ", ".join(sorted({row["machine"] for row in rows.values()}))
 
 
-def listed(seeds: list[int]) -> str:
+def listed(seeds: Sequence[int]) -> str:
     """Which seeds there are."""
     return ", ".join(map(str, seeds))
 
 
+def seeds_named(seeds: Sequence[int]) -> str:
+    """The same in a sentence."""
+    return f"seed{'s' if len(seeds) > 1 else ''} {listed(seeds)}"
+
+
 def against_cell(gap: dict[str, Any], row: dict[str, Any], other: str) -> str:
     """By how much a row is above another, and on which of its seeds if not all."""
-    shared = f"seed{'s' if len(gap['seeds']) > 1 else ''} {listed(gap['seeds'])}"
-    seeds = "" if gap["seeds"] == row["seeds"] else f", {shared}"
+    seeds = "" if gap["seeds"] == row["seeds"] else f", {seeds_named(gap['seeds'])}"
     return f"{100 * gap['value']:+.1f} on {other} (p {gap['p']:.4f}{seeds})"
 
 
@@ -205,8 +210,8 @@ def code_section(rows: dict[str, Any]) -> str:
         "R@1 x 100 on Ubuntu IRC's dev file; in italics the paper's on ConvAI2 dev (Humeau et al., 2020, "
         f"table 5). One standard error of 1,183 cases is 1.3 points. Mean and deviation over seeds "
         f"{listed(usual)}, or over those in brackets. A star marks a difference from 64 learnt codes that "
-        "a test finds (p < .05); of 18 tests, one would by chance. Contexts have at most 256 tokens, for "
-        "m = 360 at most 360.\n",
+        f"a test finds (p < .05); of {len(rows) - 1} tests, one would by chance. Contexts have at most 256 "
+        "tokens, for m = 360 at most 360.\n",
         f"| m | {' | '.join(CODES.values())} |",
         f"|---|{'---:|' * len(CODES)}",
     ]
@@ -272,22 +277,19 @@ def sbert_section(tables: dict[str, dict[str, Any]]) -> str:
     """Sentence-BERT's ablations."""
     lines = [
         "## Sentence-BERT's choices\n",
-        "Spearman's ρ x 100 on dev files, mean over so many seeds (0, 1, ...); in italics the paper's on "
-        "STSb dev (Reimers & Gurevych, 2019, table 6).\n",
+        "Spearman's ρ x 100 on dev files; in italics the paper's on STSb dev (Reimers & Gurevych, 2019, "
+        "table 6).\n",
         "| | | seeds | STSb dev | SICK dev | paper |",
         "|---|---|---:|---:|---:|---:|",
     ]
     for table, rows in tables.items():
         for name, row in rows.items():
             theirs = PAPER_SBERT.get((table, name))
-            both, paper = (
-                [shown(row[task]) for task in ("stsb-dev", "sick-dev")],
-                f"*{theirs}*" if theirs else "",
-            )
-            lines.append(
-                f"| {' | '.join([table, name.replace('|', BAR), str(row['seeds']), *both, paper])} |"
-            )
-    lines.append(f"\n{listing('sbert_tables.py', 'NVIDIA H200')}")
+            paper = f"*{theirs}*" if theirs else ""
+            cells = [str(row["seeds"]), shown(row["stsb-dev"]), shown(row["sick-dev"]), paper]
+            lines.append(f"| {table} | {name.replace('|', BAR)} | {' | '.join(cells)} |")
+    every = {name: row for rows in tables.values() for name, row in rows.items()}
+    lines.append(f"\n{listing('sbert_tables.py', machines(every))}")
     return "\n".join(lines)
 
 

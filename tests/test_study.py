@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tercet.files import read_json
 from tercet.training.recipe import read_recipe
 from tercet.training.run import with_seed
 
@@ -69,10 +70,10 @@ def test_seeds_of_different_commands_are_no_row(tmp_path: Path) -> None:
 
 
 def test_what_is_kept_was_trained_with_the_recipes_as_they_are() -> None:
-    kept = json.loads((ROOT / "benchmarks" / "study.json").read_text(encoding="utf-8"))
-    trained = [run for run in kept.values() if run["command"].startswith("tercet train")]
+    study, tables = (read_json(ROOT / "benchmarks" / name) for name in ("study.json", "sbert_tables.json"))
+    trained = [run for run in study.values() if run["command"].startswith("tercet train")]
     assert trained
-    for each in trained:
+    for each in (*trained, *(row for table in tables.values() for row in table.values())):
         recipe = each["command"].split()[2]
         assert study_kept.recipe_digest(ROOT / recipe) == each["recipe"], (
             f"{recipe} has changed: train it again"
@@ -124,25 +125,40 @@ def test_pupils_and_teachers_are_trained_before_they_are_named() -> None:
         assert {setting.format(seed=seed).split('"')[1] for setting in named} <= made
 
 
-def test_grouped_tests_name_rows_that_there_are() -> None:
-    known = {row.name for part in study_rows.PARTS.values() for row in part()}
-    assert {name for asked in study_groups.QUESTIONS for name in (*asked.ours, *asked.theirs)} <= known
+def test_what_groups_are_asked_can_be_answered_from_what_is_kept() -> None:
+    known = {row.name: row for part in study_rows.PARTS.values() for row in part()}
+    there = read_json(ROOT / "benchmarks" / "study.json").keys()
+    for asked in study_groups.QUESTIONS:
+        for name in (*asked.ours, *asked.theirs):
+            assert {known[name].run(seed).name for seed in asked.seeds} <= there
+
+
+def test_a_group_is_the_mean_of_its_runs(tmp_path: Path) -> None:
+    again, known = POLY._replace(name="poly again", again=True), {"bi": BI, "poly": POLY}
+    made = ((BI, [2, 2, 1, 1]), (POLY, [1, 1, 1, 1]), (again, [1, 1, 1, 2]))
+    runs = study_kept.finished_runs([run(tmp_path, row, 0, places) for row, places in made])
+    question = study_groups.Question("more?", ("poly", "poly again"), ("bi",), (0,))
+    assert study_groups.answer(question, known | {"poly again": again}, runs).value == 0.375
+    assert list(study_groups.repeated(again, POLY, runs)) == ["100.0 and 75.0 (25.0)"]
 
 
 def test_a_table_of_codes_names_the_seeds_of_a_row_that_has_fewer() -> None:
-    all_seeds, two = (
-        {"seeds": seeds, "R@1": {"value": 0.75}, "deviation": 0.01, "against": []}
+    one, four = (
+        {"seeds": seeds, "R@1": {"value": 0.75}, "deviation": 0.01, "against": [], "machine": "here"}
         for seeds in ([0, 1, 2], [0, 2])
     )
-    table = study_report.code_section(
-        {
-            name: row | {"machine": "here"}
-            for name, row in (("codes learnt 1", all_seeds), ("codes learnt 4", two))
-        }
-    )
+    table = study_report.code_section({"codes learnt 1": one, "codes learnt 4": four})
     assert "over seeds 0, 1, 2, or" in table
     assert "| 75.0 ± 1.0 *81.9* |" in table
     assert "| 75.0 ± 1.0 (0, 2) *83.8* |" in table
+
+
+def test_the_page_of_results_has_the_texts_and_tables_of_today() -> None:
+    page = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+    tables = read_json(ROOT / "benchmarks" / "sbert_tables.json")
+    findings = (ROOT / "benchmarks" / "findings.md").read_text(encoding="utf-8")
+    for part in (findings, study_report.sbert_section(tables)):
+        assert part.strip() in page, "make results.md anew: python benchmarks/results.py --kept"
 
 
 def test_every_row_about_a_set_stands_in_its_table() -> None:
