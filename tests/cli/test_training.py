@@ -74,12 +74,14 @@ def test_hard_negatives_can_be_trained_on(tmp_path: Path) -> None:
 
 
 def test_lessons_without_hard_negatives_are_counted(tmp_path: Path) -> None:
-    words = ["data", "negatives", "sample:faq.en", "--by", "model", "--depth", "3", "--count", "2"]
-    _, said = tercet_cli(*words, "-o", "hard.jsonl", cwd=tmp_path)
+    words = ["data", "negatives", "sample:faq.en", "--by", "model", "-o", "hard.jsonl"]
+    _, said = tercet_cli(*words, "--depth", "3", "--count", "2", cwd=tmp_path)
     rows = [json.loads(line) for line in (tmp_path / "hard.jsonl").read_text().splitlines()]
     few, none = (sum(len(row["negatives"]) < least for row in rows) for least in (2, 1))
     assert 0 < none < few
     assert f"{few} have fewer than 2 negatives, {none} of them none: raise --depth" in said
+    _, said = tercet_cli(*words, "--depth", "3", "--count", "1", "--overwrite", cwd=tmp_path)
+    assert f"{none} have no negatives: raise --depth" in said
 
 
 @pytest.mark.parametrize(
