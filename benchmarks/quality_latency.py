@@ -14,7 +14,7 @@ from statistics import mean, median
 from typing import Any
 
 from study_kept import figures, kept_runs
-from study_rows import PARTS
+from study_rows import rows_by_name
 
 from tercet.evaluate.plots import COLOURS, drawn
 
@@ -32,8 +32,8 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     options = parser.parse_args()
     lines = json.loads(options.bench.read_text())["lines"]
-    rows = [row for part in PARTS.values() for row in part() if row.name in ROWS.values()]
-    study = figures(rows, kept_runs())
+    known = rows_by_name()
+    study = figures([known[row] for row in ROWS.values()], kept_runs())
     reached = {name: [100 * value for value in study[row]["each"]] for name, row in ROWS.items()}
     asked = [line for line in lines if line["what"].startswith("one context")]
     panels = dict.fromkeys((line["what"], line["device"]) for line in asked)

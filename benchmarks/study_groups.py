@@ -9,11 +9,13 @@ been seen. Below them stands how far second trainings came out as the first.
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
 from study_kept import Runs, all_places, kept_runs, sample
 from study_report import seeds_named
-from study_rows import PARTS, Row, again_rows
+from study_rows import Row, again_rows, rows_by_name
 
-from tercet.evaluate.significance import Difference, difference
+from tercet.evaluate.significance import difference
 
 SEEDS = (0, 1, 2)
 FEW, MANY = (1, 4, 16), (64, 360)
@@ -29,12 +31,12 @@ class Question(NamedTuple):
     seeds: Sequence[int]
 
 
-def rows(ours: str, theirs: str, *seeds: int) -> Question:
+def about_rows(ours: str, theirs: str, *seeds: int) -> Question:
     """Whether one row finds more than another."""
     return Question(f"{ours} against {theirs}", (ours,), (theirs,), seeds or SEEDS)
 
 
-def codes(many: Sequence[int], few: Sequence[int], *seeds: int) -> Question:
+def about_codes(many: Sequence[int], few: Sequence[int], *seeds: int) -> Question:
     """Whether more codes find more, whatever their kind."""
     ours, theirs = (", ".join(map(str, counts)) for counts in (many, few))
     asked = f"{ours} codes against {theirs}; {', '.join(CODE_KINDS)}"
@@ -58,41 +60,48 @@ QUESTIONS = (
         ("ubuntu poly", "ubuntu poly again"),
         SEEDS,
     ),
-    rows("ubuntu poly 255", "negatives 511"),
-    rows("ubuntu cross", "negatives 511"),
-    rows("codes learnt 360", "ubuntu bi"),
-    rows("codes learnt 360", "negatives 511"),
-    rows("ubuntu cross", "codes learnt 360"),
-    rows("codes learnt 1", "ubuntu bi"),
-    rows("convai2 bi 255", "convai2 bi", 0),
-    rows("convai2 poly 255", "convai2 bi 255", 0),
-    rows("convai2 poly 255", "convai2 poly", 0, 2),
-    rows("convai2 cross", "convai2 poly 255", 0, 2),
-    codes(MANY, FEW),
-    *(codes((count,), FEW, seed) for count in MANY for seed in SEEDS),
-    codes((16,), (1,)),
-    codes((64,), (16,)),
-    codes((360,), (64,)),
-    *(codes((360,), (64,), seed) for seed in SEEDS),
-    rows("codes learnt 360", "codes learnt 64"),
-    rows("codes learnt 64", "codes learnt 1"),
+    about_rows("ubuntu poly 255", "negatives 511"),
+    about_rows("ubuntu cross", "negatives 511"),
+    about_rows("codes learnt 360", "ubuntu bi"),
+    about_rows("codes learnt 360", "negatives 511"),
+    about_rows("ubuntu cross", "codes learnt 360"),
+    about_rows("codes learnt 1", "ubuntu bi"),
+    about_rows("convai2 bi 255", "convai2 bi", 0),
+    about_rows("convai2 bi 255", "convai2 bi", 1),
+    about_rows("convai2 poly 255", "convai2 bi 255", 0),
+    about_rows("convai2 poly 255", "convai2 poly", 0, 2),
+    about_rows("convai2 poly 255", "convai2 poly", 1),
+    about_rows("convai2 cross", "convai2 poly 255", 0, 2),
+    about_codes(MANY, FEW),
+    *(about_codes((count,), FEW, seed) for count in MANY for seed in SEEDS),
+    about_codes((16,), (1,)),
+    about_codes((64,), (16,)),
+    about_codes((360,), (64,)),
+    *(about_codes((360,), (64,), seed) for seed in SEEDS),
+    about_rows("codes learnt 360", "codes learnt 64"),
+    about_rows("codes learnt 64", "codes learnt 1"),
     Question(
         "first states against learnt codes, any number",
         _codes(("first",), (*FEW, *MANY)),
         _codes(("learnt",), (*FEW, *MANY)),
         SEEDS,
     ),
-    rows("reduction mean_first 16", "reduction first", 0, 1),
+    about_rows("reduction mean_first 16", "reduction first", 0, 1),
+    about_rows("self-dialogue cross longer", "self-dialogue cross", 0),
 )
 
 
-def answer(question: Question, known: dict[str, Row], runs: Runs) -> Difference:
-    """By how much the first group finds more."""
-    ours, theirs = (
-        [known[name].run(seed) for name in group for seed in question.seeds]
-        for group in (question.ours, question.theirs)
-    )
-    return difference(*(sample("R@1", all_places(group, runs) == 1) for group in (ours, theirs)))
+def right(names: Sequence[str], question: Question, known: dict[str, Row], runs: Runs) -> NDArray[np.bool_]:
+    """``[runs, cases]``: whether the right candidate came first, in every run of a group."""
+    return all_places([known[name].run(seed) for name in names for seed in question.seeds], runs) == 1
+
+
+def answer(question: Question, known: dict[str, Row], runs: Runs) -> str:
+    """What both groups find, and by how much the first finds more."""
+    ours, theirs = (right(group, question, known, runs) for group in (question.ours, question.theirs))
+    found = difference(sample("R@1", ours), sample("R@1", theirs))
+    gap, low, high = (f"{100 * value:+.1f}" for value in (found.value, found.low, found.high))
+    return f"{100 * ours.mean():.1f} and {100 * theirs.mean():.1f}, {gap} ({low} to {high}), p {found.p:.4f}"
 
 
 def repeated(second: Row, first: Row, runs: Runs) -> Iterator[str]:
@@ -105,12 +114,9 @@ def repeated(second: Row, first: Row, runs: Runs) -> Iterator[str]:
 
 
 def main() -> None:
-    runs, known = kept_runs(), {row.name: row for part in PARTS.values() for row in part()}
+    runs, known = kept_runs(), rows_by_name()
     for question in QUESTIONS:
-        found = answer(question, known, runs)
-        low, high = 100 * found.low, 100 * found.high
-        asked = f"{question.asked}, {seeds_named(question.seeds)}"
-        print(f"{asked}: {100 * found.value:+.1f} ({low:.1f} to {high:.1f}), p {found.p:.4f}")
+        print(f"{question.asked}, {seeds_named(question.seeds)}: {answer(question, known, runs)}")
     print("\nR@1 of each seed, first and second training, and how many cases in a hundred differ:")
     for row in again_rows():
         if twice := list(repeated(row, known[row.name.removesuffix(" again")], runs)):

@@ -20,7 +20,7 @@ from zlib import compress, decompress
 
 import numpy as np
 from numpy.typing import NDArray
-from study_rows import PARTS, Row
+from study_rows import Row, rows_by_name
 
 from tercet.evaluate.significance import MeanOf, Sample, difference, figure
 from tercet.files import read_json, read_json_if_there, write_json
@@ -73,7 +73,7 @@ def figures(rows: Iterable[Row], runs: Runs) -> dict[str, dict[str, Any]]:
     rows of any part, or themselves, which is no test.
     """
     rows = list(rows)
-    known = {row.name: row for row in (*(row for part in PARTS.values() for row in part()), *rows)}
+    known = rows_by_name() | {row.name: row for row in rows}
     there = [row for row in rows if _seeds(row, runs)]
     return {
         row.name: _figures(row, [known[other] for other in row.against if other != row.name], runs)

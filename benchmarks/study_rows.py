@@ -261,5 +261,12 @@ PARTS = {
     "hard": hard_rows,
     "reading": reading_rows,
 }
+
+
+def rows_by_name() -> dict[str, Row]:
+    """Every row that is trained, of all parts."""
+    return {row.name: row for part in PARTS.values() for row in part()}
+
+
 BEFORE = {"pretraining": pretrainings, "distillation": teachings}
 """What has to be trained before a part."""

@@ -129,10 +129,10 @@ def negatives(
             opened.write(json.dumps(row, ensure_ascii=False) + "\n")
     typer.echo(f"{out}: {len(lessons):,} lessons")
     if few:
-        typer.echo(f"{_short(few, none, count)}: raise --depth or lower --margin", err=True)
+        typer.echo(f"{_shortage(few, none, count)}: raise --depth or lower --margin", err=True)
 
 
-def _short(few: int, none: int, count: int) -> str:
+def _shortage(few: int, none: int, count: int) -> str:
     """How many lessons have not what was asked for."""
     if few == none:
         return f"{none:,} have no negatives"
