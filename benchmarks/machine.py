@@ -1,4 +1,4 @@
-"""The machine's name, for the tables."""
+"""The machine that a table was measured on."""
 
 import platform
 from importlib.metadata import version
@@ -8,7 +8,7 @@ import torch
 
 
 def machine() -> str:
-    """Processor, threads and versions in one line."""
+    """Processor, threads and library versions, in one line."""
     libraries = ", ".join(
         f"{name} {version(name)}" for name in ("torch", "transformers", "sentence-transformers")
     )
@@ -19,9 +19,9 @@ def machine() -> str:
 
 def _processor() -> str:
     file = Path("/proc/cpuinfo")
-    if file.exists():
-        lines = dict(line.split(":", 1) for line in file.read_text().splitlines() if ":" in line)
-        named = {key.strip(): value.strip() for key, value in lines.items()}
-        extras = [flag for flag in ("avx512_bf16", "amx_bf16") if flag in named.get("flags", "").split()]
-        return " with ".join([named.get("model name", platform.processor()), *extras])
-    return platform.processor() or platform.machine()
+    if not file.exists():
+        return platform.processor() or platform.machine()
+    lines = dict(line.split(":", 1) for line in file.read_text().splitlines() if ":" in line)
+    values = {key.strip(): value.strip() for key, value in lines.items()}
+    flags = [flag for flag in ("avx512_bf16", "amx_bf16") if flag in values.get("flags", "").split()]
+    return " with ".join([values.get("model name", platform.processor()), *flags])

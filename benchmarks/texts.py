@@ -1,4 +1,4 @@
-"""Mixed-length English to measure with: real sets where a data folder is given, the sample data otherwise."""
+"""English texts of mixed lengths, from real data sets if TERCET_DATA is set, else from the sample data."""
 
 import gzip
 import json
@@ -17,11 +17,19 @@ DOCUMENTS = ("beir_scifact/corpus", "text", 100)
 
 
 def mixed_texts(seed: int = 0) -> tuple[str, list[str]]:
-    """Where they come from, and distinct texts of a few to a few hundred tokens, shuffled."""
+    """The name of the source, and shuffled distinct texts of a few to a few hundred tokens."""
     folder = os.environ.get("TERCET_DATA")
     texts = list(dict.fromkeys(_from_sets(Path(folder)) if folder else _from_samples(seed)))
     random.Random(seed).shuffle(texts)
     return ("STSb, QQP, Self-Dialogue and SciFact" if folder else "tercet's sample data"), texts
+
+
+def mixed_pairs(seed: int = 0, count: int = 600) -> tuple[str, list[tuple[str, str]]]:
+    """The name of the source, and pairs of a short context and a candidate of any length, as in reranking."""
+    source, texts = mixed_texts(seed)
+    rng = random.Random(seed)
+    contexts = sorted(texts, key=len)[: len(texts) // 2]  # questions and turns are short, candidates are not
+    return source, [(rng.choice(contexts), rng.choice(texts)) for _ in range(count)]
 
 
 def _from_sets(folder: Path) -> list[str]:
@@ -34,17 +42,9 @@ def _from_sets(folder: Path) -> list[str]:
 
 
 def _from_samples(seed: int) -> list[str]:
-    """The sample sentences, and as documents some long runs of them; one text in twenty is a document."""
-    single = [text for q in questions("en") for text in (q.context, q.answer)]
-    single += [text for p in pairs("en") for text in (p.context, p.candidate)]
-    single += [turn for talk in dialogues("en") for turn in talk.turns]
-    chance = random.Random(seed)
-    return single + [" ".join(chance.sample(single, chance.randint(8, 20))) for _ in range(len(single) // 19)]
-
-
-def mixed_pairs(seed: int = 0, count: int = 600) -> tuple[str, list[tuple[str, str]]]:
-    """Where they come from, and contexts with candidates of all lengths, as a reranker meets them."""
-    source, texts = mixed_texts(seed)
-    chance = random.Random(seed)
-    contexts = sorted(texts, key=len)[: len(texts) // 2]  # questions and turns are short, candidates are not
-    return source, [(chance.choice(contexts), chance.choice(texts)) for _ in range(count)]
+    """The sample sentences, and one document in twenty texts, made of several sentences."""
+    single = [text for question in questions("en") for text in (question.context, question.answer)]
+    single += [text for pair in pairs("en") for text in (pair.context, pair.candidate)]
+    single += [turn for dialogue in dialogues("en") for turn in dialogue.turns]
+    rng = random.Random(seed)
+    return single + [" ".join(rng.sample(single, rng.randint(8, 20))) for _ in range(len(single) // 19)]

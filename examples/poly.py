@@ -1,14 +1,14 @@
-"""A poly-encoder: made over any encoder, its candidates encoded once, its scores explained."""
+"""A new poly-encoder: encode candidates once, match contexts against them, and explain a score."""
 
 import tercet
 
-config = tercet.PolyConfig(codes=16)  # learnt codes, two towers; untrained, so far
-scorer = tercet.PolyEncoder.from_backbone("bi", config=config)
+config = tercet.PolyConfig(codes=16)  # learnt codes, two towers
+scorer = tercet.PolyEncoder.from_backbone("bi", config=config)  # built on MiniLM, untrained
 
 replies = ["The driver tries a neighbour first.", "Water it once a week.", "Yes, until midnight."]
-vectors = scorer.encode_candidates(replies)  # once, and kept
+vectors = scorer.encode_candidates(replies)  # [3, 384], can be cached
 dialogue = ["Hi!", "What if nobody is home when the parcel comes?"]
-codes = scorer.encode_contexts([dialogue])
+codes = scorer.encode_contexts([dialogue])  # [1, 16, 384]
 print(codes.vectors.shape, vectors.shape, scorer.match(codes, vectors).round(2))
 
 explanation = scorer.explain(dialogue, replies[0])

@@ -1,9 +1,7 @@
-"""Encode any number of texts into a file and find the nearest ones with numpy alone."""
+"""Encode any number of texts into a file, and find the nearest neighbour of a query."""
 
 import tempfile
 from pathlib import Path
-
-import numpy as np
 
 import tercet
 from tercet.data.sample import pairs
@@ -12,8 +10,8 @@ scorer = tercet.load("bi")
 sentences = [pair.context for pair in pairs("en")]
 
 with tempfile.TemporaryDirectory() as folder:
-    written = scorer.encode(iter(sentences), Path(folder) / "vectors.npy")
-    print(f"{written.count} vectors of {written.width}")
-    vectors = tercet.open_vectors(written.path)
-    code = scorer.encode_contexts(["the train was late"]).vectors[0, 0]
-    print(sentences[int(np.argmax(vectors @ code))])
+    # a generator is enough: the texts are encoded as a stream, in constant memory
+    vectors = scorer.encode((text for text in sentences), Path(folder) / "vectors.npy")
+    print(f"{len(vectors)} vectors of {vectors.shape[1]} dimensions")
+    query = scorer.encode(["the train was late"])
+    print(sentences[int(scorer.similarity(query, vectors).argmax())])

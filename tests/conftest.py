@@ -1,7 +1,8 @@
-"""Tiny models made on the spot, and the packaged one."""
+"""Tiny models with random weights, and the packaged bi-encoder."""
 
 from collections.abc import Callable
 from pathlib import Path
+from string import ascii_lowercase
 
 import pytest
 import torch
@@ -27,18 +28,18 @@ PADDED_ARCHITECTURES = ("mpnet", "deberta-v2")
 
 
 def make_tokenizer() -> PreTrainedTokenizerFast:
-    """Whole words and single letters, between <s> and </s>; id 1 is the padding, as in RoBERTa."""
-    letters = [chr(code) for code in range(ord("a"), ord("z") + 1)]
-    tokens = ["<s>", "<pad>", "</s>", "<unk>", "<mask>", *WORDS, *(x for x in letters if x not in WORDS)]
+    """A tokenizer of whole words and single letters, with <s> and </s>; padding has id 1, as in RoBERTa."""
+    letters = [letter for letter in ascii_lowercase if letter not in WORDS]
+    tokens = ["<s>", "<pad>", "</s>", "<unk>", "<mask>", *WORDS, *letters]
     rust = Tokenizer(
-        models.WordLevel({token: place for place, token in enumerate(tokens)}, unk_token="<unk>")
+        models.WordLevel({token: position for position, token in enumerate(tokens)}, unk_token="<unk>")
     )
     rust.normalizer = normalizers.NFC()
     rust.pre_tokenizer = pre_tokenizers.Whitespace()
     rust.post_processor = TemplateProcessing(
         single="<s> $A </s>", pair="<s> $A </s> $B:1 </s>:1", special_tokens=[("<s>", 0), ("</s>", 2)]
     )
-    rust.enable_padding(length=64)  # folders in the wild carry such settings; they must not matter
+    rust.enable_padding(length=64)  # real folders have such settings, which tercet must ignore
     rust.enable_truncation(8)
     return PreTrainedTokenizerFast(
         tokenizer_object=rust,
@@ -54,7 +55,7 @@ def make_tokenizer() -> PreTrainedTokenizerFast:
 
 
 def make_folder(folder: Path, architecture: str = "bert", *, width: int = 16, seed: int = 0) -> Path:
-    """A random model of two layers, with weights large enough to tell texts apart."""
+    """The folder of a random two-layer encoder with large weights, so that texts have different vectors."""
     tokenizer = make_tokenizer()
     positions = {"max_position_embeddings": 50}
     sizes = {"hidden_size": width, "num_hidden_layers": 2, "num_attention_heads": 2}
@@ -76,24 +77,25 @@ def make_folder(folder: Path, architecture: str = "bert", *, width: int = 16, se
 
 @pytest.fixture(scope="session")
 def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """Folders of tiny models by architecture, each made once."""
-    made: dict[str, Path] = {}
+    """A function from an architecture to the folder of its tiny encoder, which is created once."""
+    folders: dict[str, Path] = {}
 
     def folder_of(architecture: str = "bert") -> Path:
-        if architecture not in made:
-            made[architecture] = make_folder(tmp_path_factory.mktemp(architecture) / "model", architecture)
-        return made[architecture]
+        if architecture not in folders:
+            folder = tmp_path_factory.mktemp(architecture) / "model"
+            folders[architecture] = make_folder(folder, architecture)
+        return folders[architecture]
 
     return folder_of
 
 
 @pytest.fixture
 def tiny(tiny_folder: Callable[[str], Path]) -> tercet.BiEncoder:
-    """A tiny bi-encoder, fresh for each test."""
+    """A tiny bi-encoder, a new one for each test."""
     return tercet.BiEncoder.from_backbone(tiny_folder("bert"))
 
 
 @pytest.fixture(scope="session")
 def minilm() -> tercet.BiEncoder:
-    """The bi-encoder that comes with tercet."""
+    """The packaged bi-encoder."""
     return tercet.load("bi", device="cpu")

@@ -1,4 +1,4 @@
-"""Every example runs as it is."""
+"""Every example runs, prints something, and is short."""
 
 import subprocess
 import sys
@@ -10,7 +10,12 @@ EXAMPLES = sorted((Path(__file__).parent.parent / "examples").glob("*.py"))
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
-def test_the_example_runs_and_shows_something(example: Path) -> None:
+def test_the_example_runs_and_prints_something(example: Path) -> None:
     done = subprocess.run([sys.executable, str(example)], capture_output=True, check=False, timeout=120)
     assert done.returncode == 0, done.stderr.decode()
     assert done.stdout.strip()
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_the_example_is_below_40_lines(example: Path) -> None:
+    assert len(example.read_text(encoding="utf-8").splitlines()) < 40

@@ -1,3 +1,5 @@
+"""The public names of ``tercet``, which are imported on first use."""
+
 import subprocess
 import sys
 
@@ -5,10 +7,21 @@ import pytest
 
 import tercet
 
+MAX_NAMES = 25
+
 
 @pytest.mark.parametrize("name", tercet.__all__)
-def test_every_public_name_is_there(name: str) -> None:
+def test_every_public_name_resolves(name: str) -> None:
     assert getattr(tercet, name) is not None
+
+
+def test_there_are_at_most_25_public_names() -> None:
+    assert len(set(tercet.__all__)) == len(tercet.__all__) <= MAX_NAMES
+
+
+@pytest.mark.parametrize("name", ["errors.InputError", "index.ExactIndex"])
+def test_errors_and_indexes_need_no_import_of_their_own(name: str) -> None:
+    subprocess.run([sys.executable, "-c", f"import tercet; tercet.{name}"], check=True)
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
@@ -17,6 +30,6 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 
 
 @pytest.mark.parametrize("code", ["import tercet", "import tercet.cli", "import tercet.data.sample"])
-def test_torch_is_not_imported_before_it_is_needed(code: str) -> None:
+def test_torch_and_numpy_are_not_imported_before_they_are_needed(code: str) -> None:
     check = f"{code}; import sys; sys.exit('torch' in sys.modules or 'numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0

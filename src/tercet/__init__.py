@@ -1,4 +1,4 @@
-"""tercet scores a context against candidates with bi-, poly- and cross-encoders behind one interface."""
+"""Rank replies, answers and documents with bi-, poly- and cross-encoders behind one interface."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -6,120 +6,46 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
-    from tercet.calibration import Calibration
-    from tercet.config import BiConfig, CrossConfig, PolyConfig, PoolingConfig
-    from tercet.errors import (
-        BrokenIndexError,
-        DataError,
-        InputError,
-        InterruptedRunError,
-        LockedIndexError,
-        MissingExtraError,
-        ModelError,
-        OutputError,
-        StaleIndexError,
-        TercetError,
-        TrainingError,
-        TruncationWarning,
-    )
-    from tercet.index.approximate import ApproximateIndex
-    from tercet.index.exact import ExactIndex
-    from tercet.index.items import Item
-    from tercet.index.vectors import open_vectors
-    from tercet.models.bi import BiEncoder
-    from tercet.models.calibrate import calibrate
-    from tercet.models.cross import CrossEncoder
-    from tercet.models.load import load
-    from tercet.models.match import match
-    from tercet.models.poly import PolyEncoder
-    from tercet.models.scorer import Scorer
-    from tercet.records import (
-        ClosePair,
-        Codes,
-        Explanation,
-        Hit,
-        Hits,
-        Lesson,
-        Pair,
-        Ranked,
-        Scores,
-        VectorFile,
-    )
+    from tercet import errors, index
+    from tercet.formats.load import load
+    from tercet.records import Example, Hit, Pair, Ranked
     from tercet.retrieve import Retriever
-    from tercet.similar import closest_pairs, groups
-    from tercet.training.recipe import read_recipe
+    from tercet.scorers.bi import BiEncoder
+    from tercet.scorers.calibrate import calibrate
+    from tercet.scorers.cross import CrossEncoder
+    from tercet.scorers.match import match
+    from tercet.scorers.poly import PolyEncoder
+    from tercet.scorers.scorer import Scorer
+    from tercet.settings.models import BiConfig, CrossConfig, PolyConfig, PoolingConfig
+    from tercet.settings.recipe import read_recipe
+    from tercet.similar import closest_pairs, clusters
     from tercet.training.run import run_recipe
 
 _HOMES = {
-    "calibration": ("Calibration",),
-    "config": ("BiConfig", "CrossConfig", "PolyConfig", "PoolingConfig"),
-    "errors": (
-        "BrokenIndexError",
-        "DataError",
-        "InputError",
-        "InterruptedRunError",
-        "LockedIndexError",
-        "MissingExtraError",
-        "ModelError",
-        "OutputError",
-        "StaleIndexError",
-        "TercetError",
-        "TrainingError",
-        "TruncationWarning",
-    ),
-    "index.approximate": ("ApproximateIndex",),
-    "index.exact": ("ExactIndex",),
-    "index.items": ("Item",),
-    "index.vectors": ("open_vectors",),
-    "models.bi": ("BiEncoder",),
-    "models.calibrate": ("calibrate",),
-    "models.cross": ("CrossEncoder",),
-    "models.load": ("load",),
-    "models.match": ("match",),
-    "models.poly": ("PolyEncoder",),
-    "models.scorer": ("Scorer",),
-    "records": (
-        "ClosePair",
-        "Codes",
-        "Explanation",
-        "Hit",
-        "Hits",
-        "Lesson",
-        "Pair",
-        "Ranked",
-        "Scores",
-        "VectorFile",
-    ),
+    "formats.load": ("load",),
+    "records": ("Example", "Hit", "Pair", "Ranked"),
     "retrieve": ("Retriever",),
-    "similar": ("closest_pairs", "groups"),
-    "training.recipe": ("read_recipe",),
+    "scorers.bi": ("BiEncoder",),
+    "scorers.calibrate": ("calibrate",),
+    "scorers.cross": ("CrossEncoder",),
+    "scorers.match": ("match",),
+    "scorers.poly": ("PolyEncoder",),
+    "scorers.scorer": ("Scorer",),
+    "settings.models": ("BiConfig", "CrossConfig", "PolyConfig", "PoolingConfig"),
+    "settings.recipe": ("read_recipe",),
+    "similar": ("closest_pairs", "clusters"),
     "training.run": ("run_recipe",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+_ROOMS = ("errors", "index")
 
 __all__ = [
-    "ApproximateIndex",
     "BiConfig",
     "BiEncoder",
-    "BrokenIndexError",
-    "Calibration",
-    "ClosePair",
-    "Codes",
     "CrossConfig",
     "CrossEncoder",
-    "DataError",
-    "ExactIndex",
-    "Explanation",
+    "Example",
     "Hit",
-    "Hits",
-    "InputError",
-    "InterruptedRunError",
-    "Item",
-    "Lesson",
-    "LockedIndexError",
-    "MissingExtraError",
-    "ModelError",
-    "OutputError",
     "Pair",
     "PolyConfig",
     "PolyEncoder",
@@ -127,26 +53,23 @@ __all__ = [
     "Ranked",
     "Retriever",
     "Scorer",
-    "Scores",
-    "StaleIndexError",
-    "TercetError",
-    "TrainingError",
-    "TruncationWarning",
-    "VectorFile",
     "__version__",
     "calibrate",
     "closest_pairs",
-    "groups",
+    "clusters",
+    "errors",
+    "index",
     "load",
     "match",
-    "open_vectors",
     "read_recipe",
     "run_recipe",
 ]
 
 
 def __getattr__(name: str) -> object:
-    """Import a public name when it is first used, so that ``import tercet`` is instant."""
+    """Import a public name on first use, so that ``import tercet`` is instant."""
+    if name in _ROOMS:
+        return import_module(f"tercet.{name}")
     if name not in _HOME_OF:
         raise AttributeError(f"module 'tercet' has no attribute {name!r}")
     return getattr(import_module(f"tercet.{_HOME_OF[name]}"), name)

@@ -1,49 +1,65 @@
-"""What can go wrong, named: every error says what must hold, what came, and what to do next."""
+"""Exceptions. Every message says what must hold, what came instead, and what to do next."""
 
 
 class TercetError(Exception):
-    """The base of every error that tercet raises on purpose."""
+    """Base class of all exceptions raised by tercet."""
 
 
 class InputError(TercetError, ValueError):
-    """A text, number or option that a scorer cannot use."""
+    """An argument or setting has an invalid value."""
 
 
 class DataError(TercetError, ValueError):
-    """A row of a data file that cannot be read; the message names the file and the line."""
+    """A row of a data file cannot be used; the message names the file and the line."""
+
+
+class FileError(TercetError):
+    """A JSON or TOML file is missing, unreadable or malformed."""
 
 
 class ModelError(TercetError):
-    """A model folder that is missing, broken, unsafe or of a kind tercet does not know."""
+    """A model folder is missing, incomplete, unsafe or of an unknown kind."""
 
 
 class OutputError(TercetError):
-    """A path that cannot be written, most often because something is already there."""
+    """A path cannot be written, usually because it exists already."""
 
 
 class MissingExtraError(TercetError, ImportError):
-    """An optional dependency that is not installed; the message holds its ``pip install`` line."""
+    """An optional dependency is not installed; the message contains its ``pip install`` command."""
 
 
 class TrainingError(TercetError):
-    """A training that cannot go on; its last checkpoint is kept."""
+    """Training cannot continue; its last checkpoint is kept."""
 
 
 class InterruptedRunError(TercetError):
-    """A training that was asked to stop, and left a checkpoint to go on from."""
+    """Training or a build was interrupted and can be resumed."""
 
 
 class BrokenIndexError(TercetError):
-    """Files of an index that are missing, cut short or changed; ``tercet index repair`` saves the rest."""
+    """Files of an index are missing, truncated or modified; ``tercet index repair`` restores what it can."""
 
 
 class StaleIndexError(TercetError):
-    """An index that another model made; the message holds the command that builds it anew."""
+    """The index was built by another model; the message contains the command that rebuilds it."""
 
 
 class LockedIndexError(TercetError):
-    """An index that another process is writing to."""
+    """Another process is writing to the index."""
+
+
+class CompatibilityWarning(UserWarning):
+    """A saved model does not load in sentence-transformers, or scores differently there."""
+
+
+class SkippedRowsWarning(UserWarning):
+    """Rows of a file were skipped because cells are empty, as the caller asked for."""
 
 
 class TruncationWarning(UserWarning):
-    """Some texts were longer than the model reads; given once per scorer."""
+    """Some texts are longer than the model's maximum length. Issued once per scorer."""
+
+
+class UnreadableTextWarning(UserWarning):
+    """Some texts are in a script that the model's vocabulary cannot read. Issued once per scorer."""

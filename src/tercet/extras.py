@@ -7,7 +7,12 @@ from tercet.errors import MissingExtraError
 
 
 def require(module: str, *, extra: str, purpose: str) -> ModuleType:
-    """The module, or an error with the line that installs it."""
+    """The imported module. If it is not installed, the error contains its ``pip install`` command.
+
+    Args:
+        extra: the extra of tercet that installs the module.
+        purpose: what needs the module, as the subject of the error message.
+    """
     try:
         return import_module(module)
     except ModuleNotFoundError as error:

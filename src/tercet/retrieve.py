@@ -1,73 +1,93 @@
-"""Retriever: a dual encoder, an index of candidates, and perhaps a cross-encoder that has the last word."""
+"""Retriever: a dual encoder, an index of its candidates, and optionally a reranker."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from itertools import islice
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Literal, NamedTuple, Self, TypeAlias, TypeVar, get_args
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from tercet.config import Precision
-from tercet.errors import InputError, StaleIndexError
+from tercet.arrays import top_k, unit_vectors
+from tercet.errors import InputError, OutputError, StaleIndexError
+from tercet.formats.load import load
+from tercet.formats.sources import absolute_source
+from tercet.index.conditions import Where
+from tercet.index.export import export_items
+from tercet.index.item_forms import ItemLike, item_of
 from tercet.index.items import Item
+from tercet.index.owners import Owner
+from tercet.index.reading import get_items, stored_items
 from tercet.index.repair import problems, repair
-from tercet.index.segment import Storage
-from tercet.index.store import GRAPH_FROM, Store
-from tercet.inputs import check_choice, check_context, check_contexts, check_many, check_text, check_top
-from tercet.models.cross import CrossEncoder
-from tercet.models.dual import DualEncoder
-from tercet.models.load import load
-from tercet.models.scorer import Scorer, best
-from tercet.models.sources import lasting_name
-from tercet.records import Codes, Context, Counts, Floats, Hit, Hits, as_text
-
-Mode: TypeAlias = Literal["vectors", "words", "both"]
-MODES: tuple[Mode, ...] = get_args(Mode)
-
-T = TypeVar("T")
+from tercet.index.store import DATABASE, GRAPH_THRESHOLD, Store
+from tercet.inputs import check_choice, check_context, check_contexts, check_count, check_k, check_many
+from tercet.records import Certainty, Codes, Context, Floats, Hit, Hits, Ints, Part, Progress, as_text
+from tercet.retrieve_async import AsyncRetrieval
+from tercet.scorers.cross import CrossEncoder
+from tercet.scorers.dual import DualEncoder
+from tercet.scorers.scorer import Scorer
+from tercet.settings.chunks import ChunkConfig
+from tercet.settings.index import MODES, Mode, Storage
+from tercet.settings.models import Precision
 
 ADDED_AT_ONCE = 8192
-FUSED = 100
-"""How many each of vectors and words may name where both are asked."""
+FUSION_DEPTH = 100
+"""Minimum number of candidates from each of the two searches of a hybrid search."""
 RANK_OFFSET = 60
-"""Of reciprocal rank fusion (Cormack et al., 2009): a candidate gains 1 / (60 + its rank)."""
-RERANKED = 50
+"""Constant of reciprocal rank fusion (Cormack et al., 2009)."""
+RERANK_DEPTH = 50
+"""Default number of candidates that are reranked."""
 ATTEMPTS = 5
-"""How often a search is done again because a candidate that it found was removed meanwhile."""
+"""Maximum number of attempts, if another process removes candidates during a search."""
 
 
-class Retriever:
-    """Finds the best of many candidates, which are encoded once and kept in a folder.
+class Retriever(AsyncRetrieval):
+    """Finds the best of many candidates, which are encoded once and stored in a folder.
 
     Args:
-        scorer: a bi- or poly-encoder, or where one lies, which is remembered.
-        reranker: a cross-encoder that reads the best again, together with the context.
-        path: the folder, usually ``*.tercet``; without one, a temporary one that ``save`` can keep.
-        storage: how vectors are kept: ``float32``, or ``bfloat16`` or ``int8``, which take less.
-        words: whether candidates are found by their words too.
+        scorer: a bi- or poly-encoder, or the name or path of one, which is stored with the index.
+        reranker: a cross-encoder that reorders the first candidates, or the name or path of one.
+        path: the folder, usually ``*.tercet``. Default: a temporary one, which ``save`` can copy.
+        storage: ``float32``, or ``bfloat16`` or ``int8``, which need half and a quarter of the space.
+        lexical: whether to build a lexical index (BM25) too.
+        chunk: how to split long candidates into chunks, or the number of tokens of a chunk. A candidate is
+            then as good as its best chunk. Default: no chunks; a long candidate is truncated.
     """
 
     def __init__(
         self,
         scorer: Scorer | str | PathLike[str] = "bi",
         *,
-        reranker: Scorer | None = None,
+        reranker: Scorer | str | PathLike[str] | None = None,
         path: str | PathLike[str] | None = None,
         storage: Storage = "float32",
-        words: bool = True,
+        lexical: bool = True,
+        chunk: ChunkConfig | int | None = None,
         precision: Precision = "fp32",
         device: str | None = None,
     ) -> None:
-        model = None if isinstance(scorer, Scorer) else lasting_name(scorer)
-        self.scorer = opened(scorer, precision, device)
-        self.reranker = reranker
+        model = None if isinstance(scorer, Scorer) else absolute_source(scorer)
+        self.scorer = _dual_encoder(scorer, precision, device)
+        self.reranker = _reranker(reranker, precision, device)
         self._temporary = TemporaryDirectory(prefix="tercet-") if path is None else None
         folder = Path(self._temporary.name) / "index.tercet" if self._temporary else Path(path or "")
-        facts = {"kind": self.scorer.kind, "fingerprint": self.scorer.fingerprint, "model": model}
-        self.store = Store.create(folder, self.scorer.width, storage=storage, words=words, facts=facts)
+        self.chunk = _chunk_config(chunk)
+        _check_new(folder)
+        self.store = Store.create(
+            folder,
+            self.scorer.width,
+            storage=storage,
+            lexical=lexical,
+            chunked=self.chunk is not None,
+            metadata={
+                "kind": self.scorer.kind,
+                "fingerprint": self.scorer.fingerprint,
+                "model": model,
+                "chunk": None if self.chunk is None else asdict(self.chunk),
+            },
+        )
 
     @classmethod
     def open(
@@ -75,99 +95,131 @@ class Retriever:
         path: str | PathLike[str],
         scorer: Scorer | str | PathLike[str] | None = None,
         *,
-        reranker: Scorer | None = None,
+        reranker: Scorer | str | PathLike[str] | None = None,
         precision: Precision = "fp32",
         device: str | None = None,
     ) -> Self:
-        """A retriever that was saved.
+        """The retriever in a folder.
 
         Args:
-            scorer: the model that made it, or where that lies; by default where it lay then.
+            scorer: the model that built the index. Default: the one that is stored with it.
+            reranker: a cross-encoder that reorders the first candidates, or the name or path of one.
         """
         retriever = cls.__new__(cls)
-        retriever.store, retriever.reranker = Store(Path(path)), reranker
+        retriever.store = Store(Path(path))
+        retriever.reranker = _reranker(reranker, precision, device)
         retriever._temporary = None
-        source = retriever.store.fact("model") if scorer is None else scorer
+        source = retriever.store.metadata("model") if scorer is None else scorer
         if source is None:
-            raise InputError(f"{path} does not say where its model lies: give the model too")
-        retriever.scorer = opened(source, precision, device)
+            raise InputError(f"{path} does not name the model that built it: pass that model too")
+        retriever.scorer = _dual_encoder(source, precision, device)
         retriever._check_model()
+        chunk = retriever.store.metadata("chunk")
+        retriever.chunk = None if chunk is None else ChunkConfig(**chunk)
         return retriever
-
-    def _check_model(self) -> None:
-        made, asks = self.store.fact("fingerprint"), self.scorer.fingerprint
-        if made != asks:
-            raise StaleIndexError(
-                f"{self.path} was built by the {self.store.fact('kind')}-encoder {made}, and is asked by the "
-                f"{self.scorer.kind}-encoder {asks}: open it with the model that built it, or build it anew "
-                'with "tercet index build FILE -o NEW.tercet --model MODEL"'
-            )
 
     def __len__(self) -> int:
         return len(self.store)
 
+    def __repr__(self) -> str:
+        return f"<Retriever {self.path}: {len(self):,} candidates, {self.scorer!r}>"
+
+    def __contains__(self, id_: object) -> bool:
+        return isinstance(id_, str) and bool(self.store.database.numbers([id_]))
+
+    def __iter__(self) -> Iterator[Item]:
+        """All candidates, in the order in which they were stored; an updated one counts as new."""
+        for items in stored_items(self.store.database):
+            yield from items.values()
+
     @property
     def path(self) -> Path:
-        """The folder."""
+        """The folder of the index."""
         return self.store.path
 
-    def add(
+    def get(self, id_: str) -> Item:
+        """The candidate with an id, which must exist."""
+        return get_items(self.store.database, [id_])[0]
+
+    def export(
         self,
-        candidates: Iterable[str | Item],
+        path: str | PathLike[str],
         *,
-        on_progress: Callable[[int], None] | None = None,
-    ) -> None:
-        """Encode candidates and keep them, some thousands at a time; one without an id gets a number.
+        vectors: str | PathLike[str] | None = None,
+        overwrite: bool = False,
+    ) -> int:
+        """Write id, text and metadata of each candidate to a JSONL file; returns how many were written.
 
         Args:
-            on_progress: called with the number of candidates that were kept since the last call.
+            vectors: an ``.npy`` file for the vectors, in the same order.
         """
-        for part in in_parts(check_many(candidates, "candidates"), ADDED_AT_ONCE):
-            items = list(_items(part))
-            self.store.add(items, self._vectors(items))
+        array = None if vectors is None else Path(vectors)
+        return export_items(self.store, Path(path), vectors=array, overwrite=overwrite)
+
+    def add(self, candidates: Iterable[ItemLike], *, on_progress: Progress | None = None) -> None:
+        """Encode and store candidates, in batches; one without an id gets a number.
+
+        Args:
+            candidates: texts, items, or mappings such as ``{"id": "7", "text": "…", "topic": "cards"}``.
+            on_progress: called with the number of candidates stored since the last call.
+        """
+        for items in _batches(check_many(candidates, "candidates")):
+            parts = self._parts(items)
+            self.store.add(items, self._vectors(items, parts), parts=parts)
             if on_progress is not None:
                 on_progress(len(items))
 
     def build(
-        self,
-        candidates: Iterable[str | Item],
-        *,
-        source: str,
-        on_progress: Callable[[int], None] | None = None,
+        self, candidates: Iterable[ItemLike], *, source: str, on_progress: Progress | None = None
     ) -> None:
-        """As ``add``; a build of the same source that was interrupted goes on where it stopped.
+        """As ``add``, but an interrupted build of the same source is resumed.
 
         Args:
-            source: what the candidates are, such as a file's digest.
+            source: identifies the candidates, for example the digest of a file.
         """
-        begun = self.store.fact("source")
-        if begun not in (None, source):
-            raise InputError(f"{self.path} was begun with other candidates: choose another folder")
-        done = self.store.fact("done") or 0
+        if self.store.metadata("source") not in (None, source):
+            raise InputError(f"{self.path} contains a build of other candidates: choose another folder")
+        done = self.store.metadata("done") or 0
         if on_progress is not None and done:
             on_progress(done)
-        for part in in_parts(islice(candidates, done, None), ADDED_AT_ONCE):
-            items = list(_items(part))
+        for items in _batches(islice(candidates, done, None), first=done):
             done += len(items)
-            self.store.add(items, self._vectors(items), facts={"source": source, "done": done})
+            progress = {"source": source, "done": done}
+            parts = self._parts(items)
+            self.store.add(items, self._vectors(items, parts), parts=parts, store_metadata=progress)
             if on_progress is not None:
                 on_progress(len(items))
 
-    def update(self, candidates: Iterable[Item], *, on_progress: Callable[[int], None] | None = None) -> None:
-        """Put candidates in the place of those that have their ids, and beside the others."""
-        for part in in_parts(check_many(candidates, "candidates"), ADDED_AT_ONCE):
-            items = list(_items(part))
-            self.store.update(items, self._vectors(items))
+    def update(self, candidates: Iterable[ItemLike], *, on_progress: Progress | None = None) -> None:
+        """Replace candidates that have these ids, and add the others.
+
+        Args:
+            candidates: items or mappings with ids. Their metadata changes the values that are stored, and
+                None removes one.
+            on_progress: called with the number of candidates stored since the last call.
+        """
+        for items in _batches(check_many(candidates, "candidates"), with_ids=True):
+            parts = self._parts(items)
+            self.store.update(items, self._vectors(items, parts), parts=parts)
             if on_progress is not None:
                 on_progress(len(items))
+
+    def update_metadata(self, metadata: Mapping[str, Mapping[str, Any]]) -> None:
+        """Change values in the metadata of candidates, by id; None removes one. Nothing is encoded."""
+        self.store.update_metadata(metadata)
 
     def remove(self, ids: Iterable[str]) -> None:
-        """Take out candidates that are there."""
+        """Remove candidates, which must exist."""
         self.store.remove([str(id_) for id_ in check_many(ids, "ids")])
 
-    def compact(self, *, graph_from: int = GRAPH_FROM) -> None:
-        """Put all vectors together, without those removed; if there are many, in a graph that is quick."""
-        self.store.compact(graph_from=graph_from)
+    def compact(self, *, graph_threshold: int = GRAPH_THRESHOLD) -> None:
+        """Merge all vectors into one segment, without those that were removed.
+
+        Args:
+            graph_threshold: with at least this many vectors, also build an HNSW graph, which makes search
+                faster and approximate.
+        """
+        self.store.compact(graph_threshold=graph_threshold)
 
     def search(
         self,
@@ -175,17 +227,19 @@ class Retriever:
         k: int = 10,
         *,
         mode: Mode = "vectors",
-        where: Mapping[str, Any] | None = None,
+        where: Where | None = None,
         rerank: int | None = None,
         exact: bool = False,
     ) -> Hits:
-        """The ``k`` best candidates.
+        """The ``k`` best candidates, best first.
 
         Args:
-            mode: ``vectors`` (the scorer's), ``words`` (BM25), or ``both``, by the sum of reciprocal ranks.
-            where: metadata that a candidate must have; a list means any of its values.
-            rerank: how many of the best the reranker reads again; 50 where there is one, 0 to leave it out.
-            exact: look at every vector, even where there is a graph.
+            mode: ``vectors`` (by the scorer), ``lexical`` (BM25), or ``hybrid`` (reciprocal rank fusion of
+                both).
+            where: metadata that a candidate must have, such as ``{"topic": "cards"}``, ``{"topic": ["cards",
+                "loans"]}`` (any of them) or ``{"year": {">=": 2020, "<": 2024}}``.
+            rerank: how many candidates the reranker reads. Default: 50 with a reranker; 0 turns it off.
+            exact: scan all vectors, even if there is a graph.
         """
         check_context(context)
         return self.search_many([context], k, mode=mode, where=where, rerank=rerank, exact=exact)[0]
@@ -196,46 +250,44 @@ class Retriever:
         k: int = 10,
         *,
         mode: Mode = "vectors",
-        where: Mapping[str, Any] | None = None,
+        where: Where | None = None,
         rerank: int | None = None,
         exact: bool = False,
     ) -> list[Hits]:
-        """As ``search``, for each context."""
-        asked, k = check_contexts(contexts), check_top(k)
+        """The results of ``search`` for each context."""
+        queries, k = check_contexts(contexts), min(check_k(k), max(len(self), 1))
         check_choice("mode", mode, MODES)
-        if rerank and self.reranker is None:
-            raise InputError("there is no reranker: give the Retriever a cross-encoder")
-        if rerank is not None and rerank < 0:
-            raise InputError(f"rerank must be at least 0, got {rerank}")
-        again = 0 if self.reranker is None else RERANKED if rerank is None else rerank
-        codes = None if mode == "words" else self._codes(asked)
+        reranked = self._rerank_depth(rerank)
+        codes = None if mode == "lexical" else self._codes(queries)
         for _ in range(ATTEMPTS):
-            among = None if where is None else self.store.where(where)
-            found = self._named(asked, codes, max(k, again), mode=mode, among=among, exact=exact)
-            hits = [self._hits(named) for named in found]
-            if all(len(each) == len(named.scores) for each, named in zip(hits, found, strict=True)):
-                break  # otherwise somebody has removed a candidate since it was found
-        if again:
-            hits = [self._reranked(context, each, again) for context, each in zip(asked, hits, strict=True)]
-        return [Hits(each[:k], each.certainty) for each in hits]
+            subset = self.store.where(where) if where else None
+            rankings = self._rankings(queries, codes, max(k, reranked), mode=mode, subset=subset, exact=exact)
+            results = [self._hits(ranking) for ranking in rankings]
+            if [len(hits) for hits in results] == [len(ranking.scores) for ranking in rankings]:
+                break  # otherwise another process removed a candidate after it was found
+        if reranked:
+            results = [
+                self._rerank(context, hits, reranked) for context, hits in zip(queries, results, strict=True)
+            ]
+        return [Hits(hits[:k], hits.certainty) for hits in results]
 
     def save(self, path: str | PathLike[str]) -> Path:
-        """Keep everything in a new folder, and go on there."""
+        """Copy the index to a new folder and switch to it."""
         store = self.store.copy(Path(path))
         self.close()
         self.store = store
         return store.path
 
     def problems(self) -> list[str]:
-        """What is wrong with the folder's files; every byte is read."""
+        """The problems of the index files, one line each. Reads every byte."""
         return problems(self.store)
 
     def repair(self) -> int:
-        """Make the vectors of broken files again; gives how many."""
+        """Drop broken files and encode their candidates again; returns how many were encoded."""
         return repair(self.store, lambda texts: self._encoded(texts))
 
     def close(self) -> None:
-        """Give the files back; a temporary folder is gone then."""
+        """Close the files; a temporary folder is deleted."""
         self.store.close()
         if self._temporary is not None:
             self._temporary.cleanup()
@@ -247,119 +299,205 @@ class Retriever:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _vectors(self, items: Sequence[Item]) -> Floats:
-        return self._encoded([item.text for item in items])
+    def _check_model(self) -> None:
+        built_by, given = self.store.metadata("fingerprint"), self.scorer.fingerprint
+        if built_by != given:
+            raise StaleIndexError(
+                f"{self.path} was built by the {self.store.metadata('kind')}-encoder {built_by}, got the "
+                f"{self.scorer.kind}-encoder {given}: open it with the model that built it, or rebuild it "
+                'with "tercet index build FILE -o NEW.tercet --model MODEL"'
+            )
+
+    def _parts(self, items: Sequence[Item]) -> list[list[Part]] | None:
+        """The chunks of each candidate; None if the index has no chunks."""
+        return None if self.chunk is None else self.scorer.chunks([item.text for item in items], self.chunk)
+
+    def _vectors(self, items: Sequence[Item], parts: Sequence[Sequence[Part]] | None) -> Floats:
+        """``[C, D]``: one vector for each candidate, or for each of its chunks."""
+        if parts is None:
+            return self._encoded([item.text for item in items])
+        return self._encoded(
+            [item.text[part.start : part.end] for item, of in zip(items, parts, strict=True) for part in of]
+        )
 
     def _encoded(self, texts: Sequence[str]) -> Floats:
         vectors = self.scorer.encode_candidates(texts)
-        return unit(vectors) if self.scorer.by_angle else vectors
+        return unit_vectors(vectors) if self.scorer.uses_cosine else vectors
 
     def _codes(self, contexts: Sequence[Context]) -> Codes:
         codes = self.scorer.encode_contexts(contexts)
-        return Codes(unit(codes.vectors), codes.mask) if self.scorer.by_angle else codes
+        return Codes(unit_vectors(codes.vectors), codes.mask) if self.scorer.uses_cosine else codes
 
-    def _named(
+    def _rerank_depth(self, rerank: int | None) -> int:
+        """The number of candidates to rerank."""
+        if rerank is not None and rerank < 0:
+            raise InputError(f"rerank must be at least 0, got {rerank}")
+        if self.reranker is None and rerank:
+            raise InputError("there is no reranker: pass a cross-encoder to the Retriever")
+        if self.reranker is None:
+            return 0
+        return RERANK_DEPTH if rerank is None else rerank
+
+    def _rankings(
         self,
         contexts: Sequence[Context],
         codes: Codes | None,
         k: int,
         *,
         mode: Mode,
-        among: "Counts | None",
+        subset: "Ints | None",
         exact: bool,
-    ) -> "list[Named]":
-        """The best candidates of each context, by their numbers."""
-        most = k if mode != "both" else max(k, FUSED)
-        words = [] if mode == "vectors" else [self._by_words(context, most, among) for context in contexts]
+    ) -> "list[Ranking]":
+        """The best candidates of each context, by number."""
+        depth = max(k, FUSION_DEPTH) if mode == "hybrid" else k
+        lexical = [] if mode == "vectors" else [self._by_terms(one, depth, subset) for one in contexts]
         if codes is None:
-            return [Named(scores, "certified") for scores in words]
-        vectors = self._by_vectors(codes, most, exact=exact, among=among)
+            return [Ranking(scores, Certainty.CERTIFIED, {}) for scores in lexical]
+        vectors = self._by_vectors(codes, depth, exact=exact, subset=subset)
         if mode == "vectors":
             return vectors
-        both = zip(vectors, words, strict=True)
-        return [Named(fused([named.scores, scores], k), "fused") for named, scores in both]
-
-    def _by_vectors(self, codes: Codes, k: int, *, exact: bool, among: "Counts | None") -> "list[Named]":
-        found = self.store.search(codes, k, scale=self.scorer.attention_scale, exact=exact, among=among)
-        times = self.scorer.score_scale
         return [
-            Named({int(n): float(s) * times for n, s in zip(ids, scores, strict=True) if n >= 0}, certainty)
-            for ids, scores, certainty in zip(found.ids, found.scores, found.certainty, strict=True)
+            Ranking(reciprocal_rank_fusion([one.scores, by_terms], k), Certainty.FUSED, one.parts)
+            for one, by_terms in zip(vectors, lexical, strict=True)
         ]
 
-    def _by_words(self, context: Context, k: int, among: "Counts | None") -> dict[int, float]:
-        if among is None:
-            return dict(self.store.search_words(as_text(context), k))
-        allowed = set(among.tolist())
-        found = self.store.search_words(as_text(context), max(len(self), 1))
-        return dict(islice(((n, score) for n, score in found if n in allowed), k))
+    def _by_vectors(self, codes: Codes, k: int, *, exact: bool, subset: "Ints | None") -> "list[Ranking]":
+        """The best candidates by their best vectors.
 
-    def _hits(self, named: "Named") -> Hits:
-        items = self.store.items(np.fromiter(named.scores, dtype=np.int64))
-        ordered = ((items[number], score) for number, score in named.scores.items() if number in items)
-        return Hits(
-            tuple(Hit(item.id, item.text, score, item.metadata) for item, score in ordered), named.certainty
+        Several vectors of one candidate can be among the best, so the search goes deeper until there are
+        ``k`` candidates. The first vectors in order then contain the best one of each.
+        """
+        vectors = None if subset is None else self.store.owners.vectors_of(subset)
+        total = max(len(self.store.index()), 1)
+        depth = min(k, total)
+        while True:
+            result = self.store.search(
+                codes, depth, scale=self.scorer.attention_scale, exact=exact, subset=vectors
+            )
+            rows = zip(result.ids, result.scores, result.certainty, strict=True)
+            rankings = [self._by_candidate(*row, k=k) for row in rows]
+            if depth == total or all(len(one.scores) == k for one in rankings):
+                return rankings
+            depth = min(2 * depth, total)
+
+    def _by_candidate(self, ids: Ints, scores: Floats, certainty: Certainty, *, k: int) -> "Ranking":
+        """The first ``k`` candidates of vectors in order; a vector that was just removed counts as one."""
+        found = ids[ids >= 0]
+        owners = self.store.owners.owners(found)
+        ranking = Ranking({}, certainty, {})
+        for number, score in zip(found.tolist(), scores.tolist(), strict=False):
+            owner = owners.get(number, Owner(-1 - number, None))
+            if owner.candidate not in ranking.scores and len(ranking.scores) < k:
+                ranking.scores[owner.candidate] = score * self.scorer.score_scale
+                ranking.parts[owner.candidate] = owner.part
+        return ranking
+
+    def _by_terms(self, context: Context, k: int, subset: "Ints | None") -> dict[int, float]:
+        if subset is None:
+            return dict(self.store.search_lexical(as_text(context), k))
+        allowed = set(subset.tolist())
+        found = self.store.search_lexical(as_text(context), max(len(self), 1))
+        return dict(islice(((number, score) for number, score in found if number in allowed), k))
+
+    def _hits(self, ranking: "Ranking") -> Hits:
+        items = self.store.items(np.fromiter(ranking.scores, dtype=np.int64))
+        hits = (
+            Hit(item.id, item.text, score, item.metadata or {}, ranking.parts.get(number))
+            for number, score in ranking.scores.items()
+            if (item := items.get(number)) is not None
         )
+        return Hits(tuple(hits), ranking.certainty)
 
-    def _reranked(self, context: Context, hits: Hits, count: int) -> Hits:
-        """The best of ``hits`` in the order of the reranker, with its scores; the others as they were."""
+    def _rerank(self, context: Context, hits: Hits, count: int) -> Hits:
+        """The first hits in the order and with the scores of the reranker, then the others."""
         if self.reranker is None or not hits:
             return hits
-        read = hits[:count]
-        scores = self.reranker.score(context, [hit.text for hit in read])
-        order = best(scores, len(read)).tolist()
-        again = (replace(read[place], score=float(scores[place])) for place in order)
-        return Hits((*again, *hits[count:]), "reranked")
+        parts = [(hit, part) for hit in hits[:count] for part in self._parts_to_rerank(hit)]
+        passages = [hit.text if part is None else hit.text[part.start : part.end] for hit, part in parts]
+        scores = self.reranker.score(context, passages)
+        reranked: dict[str, Hit] = {}
+        for position in top_k(scores, len(parts)).tolist():
+            hit, part = parts[position]
+            reranked.setdefault(hit.id, replace(hit, score=float(scores[position]), part=part))
+        return Hits((*reranked.values(), *hits[count:]), Certainty.RERANKED)
+
+    def _parts_to_rerank(self, hit: Hit) -> Sequence[Part | None]:
+        """The chunks of a candidate; None is the whole text."""
+        return [None] if self.chunk is None else self.scorer.chunks([hit.text], self.chunk)[0]
 
 
-class Named(NamedTuple):
-    """Scores by the numbers of candidates, the best first, and how certain they are."""
+class Ranking(NamedTuple):
+    """Scores by the numbers of candidates, best first, how certain they are, and the best parts."""
 
     scores: dict[int, float]
-    certainty: str
+    certainty: Certainty
+    parts: dict[int, Part | None]
 
 
-def in_parts(values: Iterable[T], size: int) -> Iterator[list[T]]:
-    """The values, so many at a time."""
-    left = iter(values)
-    while part := list(islice(left, size)):
-        yield part
+def reciprocal_rank_fusion(rankings: Sequence[Mapping[int, float]], k: int) -> dict[int, float]:
+    """The ``k`` best candidates of several rankings, by the sum of 1 / (60 + rank) over the rankings.
 
-
-def _items(candidates: Sequence[object]) -> Iterator[Item]:
-    """Candidates as items; a plain text has no id yet."""
-    for place, candidate in enumerate(candidates):
-        if isinstance(candidate, Item):
-            check_text(candidate.text, f"candidate {candidate.id or place!r}")
-            yield candidate
-        else:
-            yield Item("", check_text(candidate, f"candidate {place}"))
-
-
-def fused(rankings: Sequence[Mapping[int, float]], k: int) -> dict[int, float]:
-    """Reciprocal rank fusion: the ``k`` candidates that gain the most 1 / (60 + rank) over all rankings."""
-    gains: dict[int, float] = {}
+    Args:
+        rankings: scores by candidate, best first; only the order counts.
+    """
+    fused: dict[int, float] = {}
     for ranking in rankings:
         for rank, number in enumerate(ranking, start=1):
-            gains[number] = gains.get(number, 0.0) + 1 / (RANK_OFFSET + rank)
-    return dict(sorted(gains.items(), key=lambda gain: (-gain[1], gain[0]))[:k])
+            fused[number] = fused.get(number, 0.0) + 1 / (RANK_OFFSET + rank)
+    return dict(sorted(fused.items(), key=lambda entry: (-entry[1], entry[0]))[:k])
 
 
-def unit(vectors: Floats) -> Floats:
-    """Vectors of length 1; zeros stay."""
-    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
-    made: Floats = vectors / np.maximum(lengths, 1e-12)
-    return made
+def _batches(candidates: Iterable[object], *, first: int = 0, with_ids: bool = False) -> Iterator[list[Item]]:
+    """The candidates as items, in batches; a plain text has no id yet.
+
+    Args:
+        first: the position of the first candidate, for messages.
+        with_ids: whether each candidate must have an id.
+    """
+    numbered = enumerate(candidates, start=first)
+    while batch := list(islice(numbered, ADDED_AT_ONCE)):
+        items = [item_of(candidate, position) for position, candidate in batch]
+        for (position, _), item in zip(batch, items, strict=True):
+            if with_ids and not item.id:
+                raise InputError(
+                    f"candidate {position} has no id, which an update needs: give it one (--id-column names "
+                    "the column)"
+                )
+        yield items
 
 
-def opened(source: Scorer | str | PathLike[str], precision: Precision, device: str | None) -> DualEncoder:
-    """A dual encoder whose scores come from codes and vectors alone."""
+def _reranker(
+    source: Scorer | str | PathLike[str] | None, precision: Precision, device: str | None
+) -> Scorer | None:
+    if source is None or isinstance(source, Scorer):
+        return source
+    return load(source, precision=precision, device=device)
+
+
+def _chunk_config(chunk: ChunkConfig | int | None) -> ChunkConfig | None:
+    if chunk is None or isinstance(chunk, ChunkConfig):
+        return chunk
+    return ChunkConfig(size=check_count("chunk", chunk))
+
+
+def _check_new(path: Path) -> None:
+    """Raise if the folder is an index already."""
+    if (path / DATABASE).is_file():
+        raise OutputError(
+            f'{path} is an index: open it with tercet.Retriever.open("{path}"), or choose another path'
+        )
+
+
+def _dual_encoder(
+    source: Scorer | str | PathLike[str], precision: Precision, device: str | None
+) -> DualEncoder:
+    """The scorer, if codes of contexts and vectors of candidates determine its scores."""
     scorer = source if isinstance(source, Scorer) else load(source, precision=precision, device=device)
     if isinstance(scorer, CrossEncoder):
         raise InputError(
-            "nothing of a cross-encoder can be kept: give it as reranker, beside a bi- or poly-encoder"
+            "a cross-encoder has no vectors to index: pass it as the reranker of a bi- or poly-encoder"
         )
     if not isinstance(scorer, DualEncoder):
         raise InputError(f"an index needs a bi- or poly-encoder, got {type(scorer).__name__}")
-    scorer.check_one_way()
+    scorer.check_asymmetric()
     return scorer

@@ -1,4 +1,4 @@
-"""A small world: sentences of a few words, and gold that says how many words two of them share."""
+"""Small augment recipes: gold pairs of short sentences, scored by the number of words they share."""
 
 import json
 import random
@@ -9,7 +9,7 @@ import pytest
 from tests.conftest import WORDS
 
 FolderOf = Callable[[str], Path]
-Recipe = Callable[..., Path]
+WriteRecipe = Callable[..., Path]
 
 CROSS = """
 [model]
@@ -21,16 +21,16 @@ activation = "sigmoid"
 files = "unused.jsonl"
 
 [objective]
-kind = "regression"
-highest = 5
+kind = "bce"
+max_score = 5
 
 [batches]
-examples = 8
+batch_size = 8
 
 [training]
 epochs = 1
 learning_rate = 1e-3
-best_by = "spearman"
+metric_for_best_model = "spearman"
 """
 STUDENT = """
 [model]
@@ -44,14 +44,14 @@ files = "unused.jsonl"
 {objective}
 
 [batches]
-examples = 8
+batch_size = 8
 
 [training]
 epochs = 1
 learning_rate = 1e-3
 """
 AUGMENT = """
-about = "A small world."
+about = "A small recipe."
 {labeller}
 student = "student.toml"
 
@@ -66,15 +66,15 @@ files = "test.jsonl"
 """
 
 
-def some_pairs(count: int, *, seed: int) -> list[dict[str, object]]:
-    """Pairs of sentences, and five times the share of words they have in common."""
-    chance = random.Random(seed)
+def make_pairs(count: int, *, seed: int) -> list[dict[str, object]]:
+    """Random pairs of sentences of five words; the score is the number of shared words."""
+    rng = random.Random(seed)
     rows: list[dict[str, object]] = []
     for _ in range(count):
-        left = chance.sample(WORDS, 5)
-        kept = chance.randrange(6)
-        right = [*left[:kept], *chance.sample([word for word in WORDS if word not in left], 5 - kept)]
-        chance.shuffle(right)
+        left = rng.sample(WORDS, 5)
+        kept = rng.randrange(6)
+        right = [*left[:kept], *rng.sample([word for word in WORDS if word not in left], 5 - kept)]
+        rng.shuffle(right)
         rows.append({"context": " ".join(left), "candidate": " ".join(right), "score": float(kept)})
     return rows
 
@@ -85,20 +85,20 @@ def write_rows(file: Path, rows: list[dict[str, object]]) -> Path:
 
 
 @pytest.fixture
-def world(tmp_path: Path, tiny_folder: FolderOf) -> Recipe:
-    """Writes gold and recipes; what is given comes into the tables of the recipe."""
+def write_recipe(tmp_path: Path, tiny_folder: FolderOf) -> WriteRecipe:
+    """Writes gold data, the recipes of labeller and student, and an augment recipe with the given tables."""
 
     def write(
         tables: str,
         *,
         labelled: bool = True,
         kind: str = "bi",
-        objective: str = 'kind = "cosine"\nhighest = 5',
+        objective: str = 'kind = "cosine"\nmax_score = 5',
         rows: dict[str, list[dict[str, object]]] | None = None,
     ) -> Path:
-        sets = {"gold": some_pairs(24, seed=0), "dev": some_pairs(12, seed=1), "test": some_pairs(30, seed=2)}
-        for name, each in (sets | (rows or {})).items():
-            write_rows(tmp_path / f"{name}.jsonl", each)
+        sets = {"gold": make_pairs(24, seed=0), "dev": make_pairs(12, seed=1), "test": make_pairs(30, seed=2)}
+        for name, content in (sets | (rows or {})).items():
+            write_rows(tmp_path / f"{name}.jsonl", content)
         backbone = tiny_folder("bert")
         (tmp_path / "cross.toml").write_text(CROSS.format(backbone=backbone))
         (tmp_path / "student.toml").write_text(

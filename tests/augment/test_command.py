@@ -1,58 +1,79 @@
-"""``tercet augment`` as users meet it."""
+"""The command ``tercet augment``."""
 
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.augment.conftest import Recipe
-from tests.cli.command import assert_fails, tercet
+from tests.augment.conftest import WriteRecipe
+from tests.cli.command import assert_fails, assert_refused, tercet
+
+from tercet.augment.pipeline import Pipeline
+from tercet.errors import InterruptedRunError
 
 TABLES = """
 [sampling]
 samplers = ["bm25"]
 top_k = 2
 
-[learning]
+[students]
 seeds = 2
 """
 
 
-def test_one_command_goes_from_gold_to_a_report(world: Recipe, tmp_path: Path) -> None:
+def test_the_command_writes_results_and_a_report(write_recipe: WriteRecipe, tmp_path: Path) -> None:
     out = tmp_path / "run"
-    words = ("augment", str(world(TABLES)), "--data", str(tmp_path), "-o", str(out), "--device", "cpu")
-    done = tercet(*words)
+    recipe = str(write_recipe(TABLES))
+    arguments = ("augment", recipe, "--data", str(tmp_path), "-o", str(out), "--device", "cpu")
+    done = tercet(*arguments)
     assert done.returncode == 0, done.stderr
-    named = [line.partition(":")[0] for line in done.stdout.splitlines()]
-    assert named == ["gold alone", "bm25", "cross-encoder, which labelled", str(out)]
+    labels = [line.partition(":")[0] for line in done.stdout.splitlines()]
+    assert labels == ["gold only", "bm25", "labeller (cross-encoder)", str(out)]
     result: dict[str, Any] = json.loads((out / "result.json").read_text())
-    assert len(result["results"]["rows"][1]["measures"]["spearman"]["seeds"]) == 2
+    assert len(result["results"]["rows"][1]["metrics"]["spearman"]["seeds"]) == 2
     assert (out / "report.html").is_file()
-    assert tercet(*words).stdout == done.stdout
+    assert tercet(*arguments).stdout == done.stdout
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("arguments", "message"),
     [
         (
             ("--set", 'words.wordnet="nowhere"', "--set", 'words.changes=["synonyms"]'),
-            "nowhere is no WordNet",
+            "nowhere is not a WordNet folder",
         ),
-        (("--precision", "fp8"), "precision must be one of"),
-        (("--data", "/no/where"), "there is no gold.jsonl under /no/where"),
+        (("--data", "/no/where"), "there is no file /no/where/gold.jsonl"),
         (("--set", "sampling.top_k=0"), "top_k must be"),
         (("-o", "/no/where/run"), "/no/where is not a folder"),
-        (("-o", __file__), "is a file: a run is a folder"),
+        (("-o", __file__), "is a file: a run needs a folder"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_line(
-    words: tuple[str, ...], message: str, world: Recipe, tmp_path: Path
+def test_errors_are_one_line(
+    arguments: tuple[str, ...], message: str, write_recipe: WriteRecipe, tmp_path: Path
 ) -> None:
-    done = tercet("augment", str(world(TABLES)), "--data", str(tmp_path), "-o", str(tmp_path / "run"), *words)
+    recipe = str(write_recipe(TABLES))
+    done = tercet("augment", recipe, "--data", str(tmp_path), "-o", str(tmp_path / "run"), *arguments)
     assert done.returncode == 1
     assert message in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr
 
 
-def test_a_recipe_that_is_none_is_named(tmp_path: Path) -> None:
-    assert_fails(tercet("augment", str(tmp_path / "x.toml")), "there is no recipe")
+def test_an_unknown_precision_is_refused(write_recipe: WriteRecipe) -> None:
+    result = tercet("augment", str(write_recipe(TABLES)), "--precision", "fp8")
+    assert_refused(result, "'fp8' is not one of 'fp32', 'bf16'")
+
+
+def test_a_missing_recipe_is_named(tmp_path: Path) -> None:
+    assert_fails(tercet("augment", str(tmp_path / "x.toml")), "x.toml does not exist")
+
+
+def test_a_stopped_student_is_continued_by_the_same_command(
+    write_recipe: WriteRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(_: Pipeline) -> None:
+        raise InterruptedRunError("stopped at step 8 with a checkpoint: continue with --resume")
+
+    monkeypatch.setattr(Pipeline, "run", stopped)
+    done = tercet("augment", str(write_recipe(TABLES)), "--data", str(tmp_path), "-o", str(tmp_path / "run"))
+    assert done.returncode == 130
+    assert done.stderr == "stopped at step 8 with a checkpoint: run the same command again to continue\n"

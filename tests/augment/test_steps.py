@@ -1,128 +1,96 @@
-"""A file is made once, and again when what it comes from has changed."""
+"""The steps of the pipeline are computed again if a setting or a file that they depend on changes."""
 
-from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
-from threading import Event
 from typing import Any
 
 import pytest
+from tests.augment.conftest import FolderOf
+from tests.conftest import SENTENCES
 
-from tercet.augment.contrasts import contrasts
-from tercet.augment.steps import Steps, whole_lines
+from tercet.augment.cache import Step, StepCache
+from tercet.augment.gold import Gold
+from tercet.augment.new_pairs import SAMPLERS
+from tercet.augment.silver import ScoreRange, Silver, write_pairs
+from tercet.augment.steps import SamplePairs, SelectSilver, WriteContrasts, WriteGold
+from tercet.records import Example
+from tercet.settings.augment import LabellingConfig, SamplingConfig
 
-
-def writes(text: str) -> "object":
-    return lambda file: file.write_text(text)
-
-
-def test_a_file_is_kept_while_its_origin_is_the_same(tmp_path: Path) -> None:
-    for origin, text, expected in (
-        ({"k": (1, 2)}, "one", "one"),
-        ({"k": [1, 2]}, "two", "one"),
-        ({"k": 3}, "two", "two"),
-    ):
-        steps = Steps(tmp_path / "run")
-        file = steps.file("x.txt", origin, writes(text))
-        assert file.read_text() == expected
-        assert steps.made == (["x.txt"] if expected == text else [])
-
-
-def test_what_another_run_is_making_is_waited_for(tmp_path: Path) -> None:
-    begun, told = Event(), Event()
-
-    def makes(file: Path) -> None:
-        begun.set()
-        told.wait(timeout=30)  # until the other one knows
-        file.write_text("one")
-
-    with ThreadPoolExecutor() as pool:
-        first = pool.submit(Steps(tmp_path / "run").file, "x.txt", {}, makes)
-        begun.wait(timeout=30)
-        second = Steps(tmp_path / "run", say=lambda _: told.set())
-        assert second.file("x.txt", {}, writes("two")).read_text() == "one"
-        assert second.made == []
-    assert first.result() == tmp_path / "run/x.txt"
+OTHER_SETTINGS: dict[str, Any] = {"top_k": 2, "pairs": 5, "pool": 2, "seed": 1}
+USED_SETTINGS = {
+    "random": {"pairs", "seed"},
+    "kde": {"pairs", "pool", "seed"},
+    "bm25": {"top_k", "pairs", "seed"},
+    "semantic": {"top_k", "pairs", "seed"},
+    "bm25+semantic": {"top_k", "pairs", "seed"},
+}
+PAIRS = [Example(left, (right,), (1.0,)) for left, right in zip(SENTENCES[:4], SENTENCES[4:], strict=True)]
 
 
-def test_half_a_file_is_none(tmp_path: Path) -> None:
-    steps = Steps(tmp_path / "run")
-
-    def fails(file: Path) -> None:
-        file.write_text("half")
-        raise ValueError("on the way")
-
-    with pytest.raises(ValueError, match="on the way"):
-        steps.file("x.txt", {}, fails)
-    assert not (tmp_path / "run/x.txt").exists()
+def recomputed(changed: Step, step: Step, folder: Path) -> bool:
+    """Whether ``changed`` is computed again although the result of ``step`` is cached."""
+    StepCache(folder).get(step)
+    cache = StepCache(folder)
+    cache.get(changed)
+    return cache.computed == [changed.name]
 
 
-def test_a_growing_file_goes_on_only_from_the_same_origin(tmp_path: Path) -> None:
-    steps = Steps(tmp_path / "run")
-
-    def dies(file: Path) -> None:
-        file.write_text("one\ntw")
-        raise KeyboardInterrupt
-
-    def finishes(file: Path) -> None:
-        assert whole_lines(file) == there
-        with file.open("a") as out:
-            out.write("more\n")
-
-    for origin, there in (({"a": 1}, 1), ({"a": 2}, 0)):
-        with pytest.raises(KeyboardInterrupt):
-            steps.growing_file("x.txt", {"a": 1, "again": there}, dies)
-        origin["again"] = 1
-        expected = "one\nmore\n" if there else "more\n"
-        assert steps.growing_file("x.txt", origin, finishes).read_text() == expected
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_sampled_pairs_depend_only_on_the_settings_of_their_sampler(
+    sampler: Any, tiny_folder: FolderOf, tmp_path: Path
+) -> None:
+    config = SamplingConfig(samplers=(sampler,), top_k=3, pairs=4, searcher=str(tiny_folder("bert")))
+    step = SamplePairs("title", sampler, config, SENTENCES, set(), "cpu")
+    assert not recomputed(step, step, tmp_path)
+    for name, value in OTHER_SETTINGS.items():
+        changed = replace(step, config=replace(config, **{name: value}))
+        assert recomputed(changed, step, tmp_path) == (name in USED_SETTINGS[sampler]), name
 
 
-def test_a_training_of_other_settings_begins_anew(tmp_path: Path) -> None:
-    begun: list[bool] = []
-
-    def dies(folder: Path, on: bool) -> None:
-        begun.append(on)
-        folder.mkdir(exist_ok=True)
-
-    for origin in ({"a": 1}, {"a": 1}, {"a": 2}):
-        Steps(tmp_path / "run").run("student", origin, dies)
-    assert begun == [False, True, False]
-
-    finished: list[bool] = []
-
-    def finishes(folder: Path, on: bool) -> None:
-        (folder / "model").mkdir(parents=True)
-        finished.append(on)
-
-    for origin in ({"a": 3}, {"a": 4}):
-        run = Steps(tmp_path / "run").run("student", origin, finishes)
-    assert finished == [False, False]
-    assert Steps(tmp_path / "run").run("student", {"a": 4}, dies) == run
-    assert len(begun) == 3
+def test_sampled_pairs_depend_on_texts_and_labelled_pairs(tmp_path: Path) -> None:
+    config = SamplingConfig(samplers=("random",), pairs=4)
+    step = SamplePairs("title", "random", config, SENTENCES, set(), "cpu")
+    assert not recomputed(replace(step, texts=list(SENTENCES)), step, tmp_path)
+    assert recomputed(replace(step, texts=SENTENCES[1:]), step, tmp_path)
+    assert recomputed(replace(step, known={("a dog ran", "old house")}), step, tmp_path)
 
 
-def test_a_kill_when_all_is_done_costs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def writes_lines(file: Path) -> None:
-        with file.open("a") as out:
-            out.write("" if whole_lines(file) else "one\n")
-
-    def killed(self: Path, target: Path) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, "replace", _killed_for("x.txt.growing", killed))
-        with pytest.raises(KeyboardInterrupt):
-            Steps(tmp_path / "run").growing_file("x.txt", {}, writes_lines)
-    assert Steps(tmp_path / "run").growing_file("x.txt", {}, writes_lines).read_text() == "one\n"
+def test_semantic_pairs_depend_on_the_searcher(tiny_folder: FolderOf, tmp_path: Path) -> None:
+    config = SamplingConfig(samplers=("semantic",), searcher=str(tiny_folder("bert")))
+    step = SamplePairs("title", "semantic", config, SENTENCES, set(), "cpu")
+    other = replace(config, searcher=str(tiny_folder("roberta")))
+    assert recomputed(replace(step, config=other), step, tmp_path)
 
 
-def _killed_for(name: str, killed: Any) -> Any:
-    replace = Path.replace
-    return lambda self, target: killed(self, target) if self.name == name else replace(self, target)
+def test_written_gold_depends_on_its_pairs(tmp_path: Path) -> None:
+    step = WriteGold("dev", PAIRS)
+    assert not recomputed(WriteGold("dev", list(PAIRS)), step, tmp_path)
+    assert recomputed(WriteGold("dev", [replace(PAIRS[0], targets=(2.0,)), *PAIRS[1:]]), step, tmp_path)
 
 
-def test_the_best_partner_stands_against_every_lesser_one() -> None:
-    found = list(contrasts([("a", "b", 1.0), ("a", "c", 3.0), ("d", "a", 2.0), ("e", "f", 1.0)]))
-    assert [(row["context"], row["candidates"], row["scores"]) for row in found] == [
-        ("a", ["c", "b"], [3.0, 1.0]),
-        ("a", ["c", "d"], [3.0, 2.0]),
-    ]
+def test_silver_pairs_depend_on_labels_and_selection(tmp_path: Path) -> None:
+    labelled = tmp_path / "labelled.jsonl"
+    rows = [Silver(text, "cat", number / 8, "bm25", (0, 1), "", 0.1) for number, text in enumerate(SENTENCES)]
+    write_pairs(rows, labelled)
+    config = SamplingConfig(samplers=("bm25",))
+    labelling = LabellingConfig(ensemble=True, max_disagreement=0.5)
+    gold = Gold(PAIRS, [], [])
+    step = SelectSilver("bm25", "bm25", config, labelling, labelled, gold, ScoreRange(), None)
+    folder = tmp_path / "run"
+    assert not recomputed(replace(step, config=replace(config, seed=7, top_k=9)), step, folder)
+    assert recomputed(replace(step, labelling=replace(labelling, max_disagreement=0.2)), step, folder)
+    assert recomputed(replace(step, threshold=0.5), step, folder)
+    assert recomputed(replace(step, gold=Gold(PAIRS[1:], [], [])), step, folder)
+    other = tmp_path / "other.jsonl"
+    write_pairs(rows[:1], other)
+    assert recomputed(replace(step, labelled=other), step, folder)
+
+
+def test_contrasts_depend_on_their_files(tmp_path: Path) -> None:
+    files = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
+    for file in files:
+        write_pairs([Silver("cat", text, len(text), "bm25", (0, 1), "") for text in SENTENCES], file)
+    step = WriteContrasts("bm25", files[:1], dev=False)
+    folder = tmp_path / "run"
+    assert not recomputed(step, step, folder)
+    assert recomputed(replace(step, files=files), step, folder)

@@ -1,4 +1,4 @@
-"""WordNet's own format, in a folder small enough to read, and the real one where it is installed."""
+"""Synonyms from a small folder in WordNet's format, and from the real one if it is installed."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from tercet.augment.wordnet import PARTS_OF_SPEECH, WordNet
 from tercet.errors import DataError
 
 REAL = Path("/usr/share/wordnet")
-LICENCE = "  1 This is where the licence stands.  \n"
+LICENCE = "  1 The licence of the file.  \n"
 
 
 def write_wordnet(folder: Path) -> Path:
@@ -18,7 +18,7 @@ def write_wordnet(folder: Path) -> Path:
     synsets = {
         "noun": [["car", "auto", "motor_car"], ["car", "railcar"]],
         "adj": [["glad(p)", "happy"]],
-        "verb": [[f"go{letter}" for letter in "abcdefghijkl"]],  # twelve, which WordNet writes as 0c
+        "verb": [[f"go{letter}" for letter in "abcdefghijkl"]],  # twelve words, written as 0c
         "adv": [],
     }
     for part in PARTS_OF_SPEECH:
@@ -47,8 +47,8 @@ def test_synonyms_are_the_words_of_the_first_sense(tmp_path: Path) -> None:
     assert wordnet.synonyms("zebra") == ()
 
 
-def test_a_folder_that_is_no_wordnet_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"is no WordNet: index\.noun, data\.noun"):
+def test_a_folder_without_wordnet_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"is not a WordNet folder, index\.noun, data\.noun"):
         WordNet(tmp_path)
 
 
@@ -59,21 +59,21 @@ def test_files_that_do_not_belong_together_are_refused(tmp_path: Path) -> None:
         WordNet(folder).synonyms("car")
 
 
-def test_a_line_that_is_none_is_named(tmp_path: Path) -> None:
+def test_an_invalid_index_line_is_named(tmp_path: Path) -> None:
     folder = write_wordnet(tmp_path / "wn")
     (folder / "index.verb").write_text("hello world what\n")
-    with pytest.raises(DataError, match=r"index\.verb, line 1 is no line"):
+    with pytest.raises(DataError, match=r"index\.verb, line 1: not a line of a WordNet index"):
         WordNet(folder).synonyms("car")
 
 
-def test_a_synonym_stands_for_its_word(tmp_path: Path) -> None:
+def test_synonyms_replace_words_but_are_not_inserted(tmp_path: Path) -> None:
     proposer = Synonyms(write_wordnet(tmp_path / "wn"))
-    assert proposer.instead(["", "car", ""], 1) == ("auto", "motor car")
-    assert proposer.before(["", "car", ""], 1) == ()
+    assert proposer.replacements(["", "car", ""], 1) == ("auto", "motor car")
+    assert proposer.insertions(["", "car", ""], 1) == ()
 
 
 @pytest.mark.skipif(not REAL.is_dir(), reason="Debian's wordnet-base is not installed")
-def test_the_real_wordnet_is_read() -> None:
+def test_the_installed_wordnet_has_synonyms() -> None:
     wordnet = WordNet(REAL)
     assert "auto" in wordnet.synonyms("car")
     assert "begin" in wordnet.synonyms("start", senses=3)

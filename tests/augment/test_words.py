@@ -1,4 +1,4 @@
-"""Words change, everything else stays."""
+"""Changed words: what may change, and what stays."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -10,142 +10,143 @@ from hypothesis import strategies as st
 from tests.conftest import make_tokenizer
 from transformers import BertConfig, BertForMaskedLM
 
-from tercet.augment.changes import alike, change_words
+from tercet.augment.changes import change_words, similar_enough
 from tercet.augment.proposers import MaskedWords, NearWords, whole_words
 from tercet.augment.silver import Silver
 from tercet.augment.words import (
-    WordConfig,
     changed_pairs,
     changed_text,
-    in_case_of,
-    is_free,
+    is_changeable,
+    match_case,
     pieces_of,
     words_of,
 )
 from tercet.errors import DataError, InputError, ModelError
-from tercet.records import Lesson
+from tercet.records import Example
+from tercet.settings.augment import WordsConfig
 
 
-class Says:
+class FixedProposer:
     """Proposes one word everywhere."""
 
     def __init__(self, word: str) -> None:
         self.word = word
 
-    def instead(self, pieces: Sequence[str], place: int) -> Sequence[str]:
+    def replacements(self, pieces: Sequence[str], position: int) -> Sequence[str]:
         return [self.word]
 
-    def before(self, pieces: Sequence[str], place: int) -> Sequence[str]:
+    def insertions(self, pieces: Sequence[str], position: int) -> Sequence[str]:
         return [self.word]
 
 
 def changed(
     text: str, change: str, *, rate: float = 0.01, seed: int = 0, protected: set[str] | None = None
 ) -> str | None:
+    owl = FixedProposer("owl")
     return changed_text(
-        text, change, random.Random(seed), rate=rate, protected=protected or set(), proposer=Says("owl")
-    )  # fmt: skip
+        text, change, random.Random(seed), rate=rate, protected=protected or set(), proposer=owl
+    )
 
 
 @given(st.text())
-def test_the_pieces_are_the_text(text: str) -> None:
+def test_joined_pieces_equal_the_text(text: str) -> None:
     assert "".join(pieces_of(text)) == text
 
 
-def test_words_and_what_stands_between_them_take_turns() -> None:
+def test_words_and_separators_alternate() -> None:
     pieces = pieces_of("Well, I don't know!")
     assert pieces == ["", "Well", ", ", "I", " ", "don't", " ", "know", "!"]
-    assert [pieces[place] for place in words_of(pieces)] == ["Well", "I", "don't", "know"]
+    assert [pieces[position] for position in words_of(pieces)] == ["Well", "I", "don't", "know"]
 
 
-def test_one_word_is_replaced_and_the_rest_stays() -> None:
+def test_substitution_replaces_one_word() -> None:
     assert changed("(a cat!)", "substitution", seed=1) in {"(owl cat!)", "(a owl!)"}
 
 
-def test_a_rate_is_a_share_of_the_words() -> None:
+def test_the_rate_is_a_share_of_the_words() -> None:
     text = " ".join(f"word{chr(97 + n)}" for n in range(10))
-    made = changed(text, "substitution", rate=0.3)
-    assert made is not None
-    assert made.split().count("owl") == 3
+    found = changed(text, "substitution", rate=0.3)
+    assert found is not None
+    assert found.split().count("owl") == 3
 
 
-def test_an_insertion_keeps_every_word() -> None:
-    made = changed("a red cat", "insertion")
-    assert made is not None
-    words = made.split()
+def test_insertion_keeps_every_word() -> None:
+    found = changed("a red cat", "insertion")
+    assert found is not None
+    words = found.split()
     words.remove("owl")
     assert words == ["a", "red", "cat"]
 
 
-def test_a_deletion_leaves_no_double_space() -> None:
+def test_deletion_leaves_no_double_space() -> None:
     assert changed("a cat", "deletion") in {"a", "cat"}
 
 
-def test_a_swap_exchanges_neighbours() -> None:
+def test_swap_exchanges_adjacent_words() -> None:
     assert changed("red cat", "swap") == "cat red"
 
 
 @pytest.mark.parametrize("change", ["substitution", "deletion", "swap"])
 @given(seed=st.integers(0, 50))
-def test_numbers_negations_and_protected_words_stay(change: str, seed: int) -> None:
-    made = changed("he did not buy 12 Apples never", change, seed=seed, rate=1.0, protected={"apples"})
-    assert made is not None
-    assert {"not", "12", "Apples", "never"} <= set(made.split())
+def test_numbers_negations_and_protected_words_are_kept(change: str, seed: int) -> None:
+    found = changed("he did not buy 12 Apples never", change, seed=seed, rate=1.0, protected={"apples"})
+    assert found is not None
+    assert {"not", "12", "Apples", "never"} <= set(found.split())
 
 
 @pytest.mark.parametrize("word", ["not", "isn't", "two", "7up", "Secret"])
 @pytest.mark.parametrize("change", ["substitution", "insertion"])
-def test_no_number_negation_or_protected_word_comes_in(change: str, word: str) -> None:
-    made = changed_text(
-        "a red cat", change, random.Random(0), rate=1.0, protected={"secret"}, proposer=Says(word)
+def test_no_number_negation_or_protected_word_is_added(change: str, word: str) -> None:
+    found = changed_text(
+        "a red cat", change, random.Random(0), rate=1.0, protected={"secret"}, proposer=FixedProposer(word)
     )
-    assert made is None
+    assert found is None
 
 
 @pytest.mark.parametrize("word", ["two", "mustn't", "isn’t", "hardly", "12th"])
-def test_words_that_decide_what_is_said_are_not_free(word: str) -> None:
-    assert not is_free(word, ())
+def test_numbers_and_negations_are_not_free(word: str) -> None:
+    assert not is_changeable(word, ())
 
 
-def test_a_deletion_leaves_a_word() -> None:
+def test_deletion_keeps_at_least_one_word() -> None:
     assert changed("Yes.", "deletion", rate=1.0) is None
 
 
-def test_two_texts_that_became_equal_are_left_out() -> None:
-    gold = [Lesson("red cat", ("cat red",), (2.0,))]
-    config = WordConfig(changes=("swap",), copies=20, least_similarity=-1)
-    made = changed_pairs(gold, "swap", config, None)
-    assert {(row.context, row.candidate) for row in made} == {("cat red", "red cat")}
+def test_pairs_that_become_equal_are_dropped() -> None:
+    gold = [Example("red cat", ("cat red",), (2.0,))]
+    config = WordsConfig(changes=("swap",), copies=20, min_similarity=-1)
+    found = changed_pairs(gold, "swap", config, None)
+    assert {(row.context, row.candidate) for row in found} == {("cat red", "red cat")}
 
 
 @pytest.mark.parametrize("change", ["substitution", "insertion", "deletion", "swap"])
-def test_a_text_without_a_free_word_is_left_alone(change: str) -> None:
+def test_a_text_without_a_free_word_is_not_changed(change: str) -> None:
     assert changed("12 34 not!", change) is None
 
 
-def test_a_text_is_never_deleted_as_a_whole() -> None:
+def test_a_single_word_is_never_deleted() -> None:
     assert changed("cat", "deletion", rate=1.0) is None
 
 
-def test_the_case_is_kept() -> None:
+def test_substitution_preserves_case() -> None:
     assert changed("CAT!", "substitution") == "OWL!"
-    assert [in_case_of("owl", like) for like in ("cat", "Cat", "CAT", "I")] == ["owl", "Owl", "OWL", "Owl"]
+    assert [match_case("owl", like) for like in ("cat", "Cat", "CAT", "I")] == ["owl", "Owl", "OWL", "Owl"]
 
 
-GOLD = [Lesson("a red cat sat on the mat", ("the old dog ran",), (float(n),)) for n in range(3)]
+GOLD = [Example("a red cat sat on the mat", ("the old dog ran",), (float(n),)) for n in range(3)]
 
 
-def test_the_same_seed_makes_the_same_pairs() -> None:
-    one = change_words(GOLD, "swap", WordConfig(changes=("swap",), least_similarity=-1, seed=1))
-    assert one == change_words(GOLD, "swap", WordConfig(changes=("swap",), least_similarity=-1, seed=1))
-    assert one != change_words(GOLD, "swap", WordConfig(changes=("swap",), least_similarity=-1, seed=2))
+def test_the_same_seed_yields_the_same_pairs() -> None:
+    first = change_words(GOLD, "swap", WordsConfig(changes=("swap",), min_similarity=-1, seed=1))
+    assert first == change_words(GOLD, "swap", WordsConfig(changes=("swap",), min_similarity=-1, seed=1))
+    assert first != change_words(GOLD, "swap", WordsConfig(changes=("swap",), min_similarity=-1, seed=2))
 
 
 def test_copies_differ_from_gold_and_from_each_other() -> None:
-    config = WordConfig(changes=("deletion",), copies=5, least_similarity=-1)
-    made = change_words(GOLD[:1], "deletion", config)
-    assert 1 < len({(row.context, row.candidate) for row in made}) == len(made)
-    assert (GOLD[0].context, GOLD[0].candidates[0]) not in {(row.context, row.candidate) for row in made}
+    config = WordsConfig(changes=("deletion",), copies=5, min_similarity=-1)
+    found = change_words(GOLD[:1], "deletion", config)
+    assert 1 < len({(row.context, row.candidate) for row in found}) == len(found)
+    assert (GOLD[0].context, GOLD[0].candidates[0]) not in {(row.context, row.candidate) for row in found}
 
 
 @pytest.mark.parametrize(
@@ -157,20 +158,20 @@ def test_copies_differ_from_gold_and_from_each_other() -> None:
     ],
     ids=["same", "other context", "other candidate"],
 )
-def test_a_text_that_no_longer_means_the_same_is_left_out(
+def test_texts_that_are_no_longer_similar_are_dropped(
     context: str, candidate: str, kept: int, tiny_folder: Callable[[str], Path]
 ) -> None:
-    config = WordConfig(encoder=str(tiny_folder("bert")), least_similarity=0.999)
+    config = WordsConfig(encoder=str(tiny_folder("bert")), min_similarity=0.999)
     rows = [Silver(context, candidate, 1.0, "swap", (0, 0), "")]
-    assert len(alike(rows, GOLD, config)) == kept
+    assert len(similar_enough(rows, GOLD, config)) == kept
 
 
-def test_near_words_are_the_nearest_in_the_table(tiny_folder: Callable[[str], Path]) -> None:
-    near = NearWords(tiny_folder("bert"), best=3)
-    found = near.instead(["", "cat", ""], 1)
+def test_near_words_are_nearest_in_the_embedding_table(tiny_folder: Callable[[str], Path]) -> None:
+    near = NearWords(tiny_folder("bert"), count=3)
+    found = near.replacements(["", "cat", ""], 1)
     assert len(found) == 3
     assert "cat" not in found
-    assert near.instead(["", "zebra", ""], 1) == []
+    assert near.replacements(["", "zebra", ""], 1) == []
 
 
 @pytest.fixture
@@ -184,17 +185,17 @@ def masked(tmp_path: Path) -> Path:
     return tmp_path / "mlm"
 
 
-def test_a_masked_language_model_proposes_words_for_a_gap(masked: Path) -> None:
+def test_a_masked_language_model_proposes_whole_words(masked: Path) -> None:
     pieces = pieces_of("the red cat")
-    proposer = MaskedWords(masked, best=4)
+    proposer = MaskedWords(masked, count=4)
     words = set(whole_words(list(make_tokenizer().get_vocab())).values())
-    for found in (proposer.instead(pieces, 3), proposer.before(pieces, 3)):
+    for found in (proposer.replacements(pieces, 3), proposer.insertions(pieces, 3)):
         assert len(found) == 4
         assert set(found) <= words
 
 
-def test_a_model_without_a_head_is_no_language_model(tiny_folder: Callable[[str], Path]) -> None:
-    with pytest.raises(ModelError, match="no head that predicts words"):
+def test_a_model_without_a_masked_lm_head_is_refused(tiny_folder: Callable[[str], Path]) -> None:
+    with pytest.raises(ModelError, match="has no masked-LM head"):
         MaskedWords(tiny_folder("bert"))
 
 
@@ -205,14 +206,14 @@ def test_a_model_without_a_head_is_no_language_model(tiny_folder: Callable[[str]
         ({"changes": ("shout",)}, "a change must be one of"),
         ({"rate": 0.0}, "rate must be above 0"),
         ({"copies": 0}, "copies must be"),
-        ({"least_similarity": 2.0}, "from -1 to 1"),
+        ({"min_similarity": 2.0}, "from -1 to 1"),
     ],
 )
-def test_settings_are_checked(settings: dict[str, object], message: str) -> None:
+def test_invalid_settings_are_refused(settings: dict[str, object], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        WordConfig(**settings)
+        WordsConfig(**settings)
 
 
-def test_a_change_that_changes_nothing_says_so() -> None:
-    with pytest.raises(DataError, match="swap made nothing new of 1 pairs"):
-        change_words([Lesson("cat", ("dog",), (1.0,))], "swap", WordConfig(changes=("swap",)))
+def test_a_change_without_effect_is_an_error() -> None:
+    with pytest.raises(DataError, match="swap changed none of 1 pairs"):
+        change_words([Example("cat", ("dog",), (1.0,))], "swap", WordsConfig(changes=("swap",)))

@@ -1,4 +1,4 @@
-"""The command line as users meet it."""
+"""The commands that rank, score, encode and describe, as users type them."""
 
 import json
 import re
@@ -6,7 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.cli.command import assert_fails, tercet, tercet_process
+from tests.cli.command import assert_fails, assert_refused, tercet, tercet_process
+
+from tercet import BiEncoder
+from tercet.data.sample import questions
+from tercet.scorers.calibration import Calibration, Platt
 
 
 def test_help_names_every_command() -> None:
@@ -25,14 +29,39 @@ def test_rank_shows_a_table() -> None:
     assert "stocks fell" not in result.stdout
 
 
-def test_rank_gives_json_for_programs() -> None:
+def test_rank_prints_json_for_programs() -> None:
     result = tercet(
         "rank", "my parcel is late", "-c", "sample:faq.en", "--column", "answer", "-k", "2", "--json"
     )
     ranking = json.loads(result.stdout)["ranking"]
     assert len(ranking) == 2
     assert ranking[0]["score"] >= ranking[1]["score"]
-    assert set(ranking[0]) == {"position", "score", "candidate", "context_cut", "candidate_cut"}
+    assert set(ranking[0]) == {
+        "position",
+        "score",
+        "text",
+        "context_truncated",
+        "candidate_truncated",
+        "columns",
+    }
+    assert set(ranking[0]["columns"]) == {"question", "context", "topic"}
+
+
+def test_rank_shows_another_column_of_the_candidates() -> None:
+    words = (
+        "rank",
+        "My card was declined",
+        "-c",
+        "sample:faq.en",
+        "--column",
+        "question",
+        "--show",
+        "answer",
+    )
+    (row,) = json.loads(tercet(*words, "-k", "1", "--json").stdout)["ranking"]
+    answers = {question.question: question.answer for question in questions("en")}
+    assert row["answer"] == answers[row["text"]]
+    assert row["answer"].split()[0] in tercet(*words, "-k", "1").stdout
 
 
 def test_several_words_are_the_turns_of_a_dialogue() -> None:
@@ -44,8 +73,105 @@ def test_rank_answers_every_context_of_a_file(tmp_path: Path) -> None:
     file = tmp_path / "asked.jsonl"
     file.write_text('{"context": "a cat"}\n{"context": ["hi", "a stock"]}\n')
     result = tercet("rank", "--contexts", str(file), "--json", "-k", "1", stdin="kitten\nmarket\n")
-    tops = [json.loads(line)["ranking"][0]["candidate"] for line in result.stdout.splitlines()]
+    tops = [json.loads(line)["ranking"][0]["text"] for line in result.stdout.splitlines()]
     assert tops == ["kitten", "market"]
+
+
+def test_other_columns_reach_the_json_output(tmp_path: Path) -> None:
+    asked, answers = tmp_path / "asked.csv", tmp_path / "answers.json"
+    asked.write_text('id,context,score\n7,"[""hi"", ""a cat""]",x\n')
+    answers.write_text('[{"score": "high", "text": "kitten", "columns": 5}]')
+    words = ("rank", "--contexts", str(asked), "-c", str(answers), "--json")
+    ranked = json.loads(tercet(*words, "--show", "score").stdout)
+    assert ranked["context"] == ["hi", "a cat"]
+    assert ranked["columns"] == {"id": "7", "score": "x"}
+    (entry,) = ranked["ranking"]
+    assert entry["columns"] == {"score": "high", "columns": 5}
+    assert isinstance(entry["score"], float)  # a column does not replace a field
+    pairs = ("score", "--pairs", str(asked), "--candidate-column", "id", "--json")
+    assert json.loads(tercet(*pairs).stdout)["columns"] == {"score": "x"}
+
+
+def test_positions_start_at_0_in_tables_as_in_json() -> None:
+    shown = tercet("rank", "the cat sat", stdin="stocks fell\na cat was sitting\n").stdout
+    cells = [[cell.strip() for cell in line.split("│")] for line in shown.splitlines() if "│" in line]
+    assert [(row[3], row[4]) for row in cells] == [("1", "a cat was sitting"), ("0", "stocks fell")]
+
+
+def test_several_columns_are_joined(tmp_path: Path) -> None:
+    file = tmp_path / "rows.csv"
+    file.write_text("title;body;id\nCats;They sleep.;3\n")
+    done = tercet("rank", "a cat", "-c", str(file), "--column", "title", "--column", "body", "--json")
+    (entry,) = json.loads(done.stdout)["ranking"]
+    assert (entry["text"], entry["columns"]) == ("Cats\nThey sleep.", {"id": "3"})
+
+
+@pytest.mark.parametrize(
+    "command", [("rank", "a cat", "-c"), ("score", "a cat", "-c"), ("pairs",), ("cluster",)]
+)
+def test_empty_rows_are_listed_or_skipped_with_a_note(command: tuple[str, ...], tmp_path: Path) -> None:
+    file = tmp_path / "rows.csv"
+    file.write_text("id,text\n1,kitten\n2,\n3,market\n4,  \n")
+    assert_fails(tercet(*command, str(file)), f"{file}, lines 3 and 5: column 'text' is empty")
+    done = tercet(*command, str(file), "--skip-empty", "--json")
+    assert done.returncode == 0
+    assert (
+        done.stderr.strip() == f"note: 2 of 4 rows of {file} skipped: column 'text' is empty (lines 3 and 5)"
+    )
+
+
+def test_encode_finds_empty_rows_before_the_model_is_loaded(tmp_path: Path) -> None:
+    file, out = tmp_path / "rows.csv", tmp_path / "vectors.npy"
+    file.write_text("text,id\nkitten,1\n,2\n")
+    words = ("encode", str(file), "-o", str(out), "-m", str(tmp_path / "no-model"))
+    assert_fails(tercet(*words), "line 3: column 'text' is empty")
+    done = tercet(*words[:4], "--skip-empty")
+    assert done.stderr.count("1 of 2 rows") == 1
+    assert np.load(out).shape == (1, 384)
+
+
+def test_files_are_read_with_the_encoding_and_the_delimiter_given(tmp_path: Path) -> None:
+    file = tmp_path / "rows.csv"
+    file.write_bytes("질문#답\n몇 시, 어디서?#아홉 시\n".encode("cp949"))
+    words = ("score", "언제", "-c", str(file), "--column", "질문")
+    assert_fails(
+        tercet(*words), "line 1: byte 1 is not UTF-8: the line is valid cp949: give --encoding cp949"
+    )
+    done = tercet(*words, "--encoding", "cp949", "--delimiter", "#", "--json")
+    assert json.loads(done.stdout)["candidate"] == "몇 시, 어디서?"
+    assert_fails(tercet(*words, "--encoding", "cp94"), "such as utf-8, utf-16, cp949")
+
+
+def test_score_reads_candidates_from_a_file_in_their_order(tmp_path: Path) -> None:
+    file = tmp_path / "candidates.txt"
+    file.write_text("stocks fell\na kitten\n")
+    given = [
+        json.loads(line) for line in tercet("score", "a cat", "-c", str(file), "--json").stdout.splitlines()
+    ]
+    typed = tercet("score", "a cat", "stocks fell", "a kitten", "--json").stdout.splitlines()
+    assert given == [json.loads(line) for line in typed]
+    turns = json.loads(tercet("score", "hi", "a cat", "-c", str(file), "--json").stdout.splitlines()[0])
+    assert turns["context"] == ["hi", "a cat"]
+
+
+def test_probabilities_are_shown_beside_scores_of_a_calibrated_model(tiny: BiEncoder, tmp_path: Path) -> None:
+    tiny.calibration = Calibration(Platt(slope=2.0, intercept=-1.0), threshold=0.5, f1=1.0, pairs=9)
+    model = str(tmp_path / "model")
+    tiny.save(model)
+    words = ("-m", model, "--probability")
+    scored = json.loads(tercet("score", "a dog", "a dog", *words, "--json").stdout)
+    assert scored["score"] == pytest.approx(1.0)
+    assert scored["probability"] == pytest.approx(1 / (1 + np.exp(-1.0)))  # 2 · 1 - 1
+    ranked = tercet("rank", "a dog", *words, "--json", stdin="a dog\nbread\n").stdout
+    assert json.loads(ranked)["ranking"][0]["probability"] == pytest.approx(scored["probability"])
+    assert "0.7311" in tercet("rank", "a dog", *words, stdin="a dog\n").stdout
+    assert "probability 0.7311" in tercet("score", "a dog", "a dog", *words).stdout
+
+
+def test_probabilities_need_a_calibrated_model() -> None:
+    for words in (("score", "a", "b"), ("rank", "a")):
+        done = tercet(*words, "--probability", stdin="b\n")
+        assert_fails(done, '"tercet calibrate bi --data FILE -o FOLDER"')
 
 
 def test_score_keeps_the_order_given() -> None:
@@ -66,65 +192,94 @@ def test_score_reads_pairs_from_a_file() -> None:
 def test_encode_writes_a_file_of_vectors(tmp_path: Path) -> None:
     out = tmp_path / "vectors.npy"
     result = tercet("encode", "-", "-o", str(out), "--json", stdin="one\ntwo\nthree\n")
-    assert json.loads(result.stdout) == {"path": str(out), "count": 3, "width": 384, "cut": 0}
+    assert json.loads(result.stdout) == {"path": str(out), "count": 3, "width": 384, "truncated": 0}
     assert np.load(out).shape == (3, 384)
 
 
-def test_encode_reports_texts_that_were_cut(tmp_path: Path) -> None:
+def test_encode_normalizes_and_truncates_vectors(tmp_path: Path) -> None:
+    out = tmp_path / "vectors.npy"
+    result = tercet("encode", "-", "-o", str(out), "--normalize", "--dimensions", "64", stdin="one\ntwo\n")
+    assert result.stdout == f"{out}: 2 vectors of 64 dimensions\n"
+    np.testing.assert_allclose(np.linalg.norm(np.load(out), axis=1), 1, rtol=1e-5)
+
+
+def test_encode_refuses_more_dimensions_than_the_model_has(tmp_path: Path) -> None:
+    result = tercet("encode", "-", "-o", str(tmp_path / "x.npy"), "--dimensions", "385", stdin="one\n")
+    assert_fails(result, "dimensions must be at most 384, the width of this model's vectors, got 385")
+
+
+def test_info_lists_the_names_of_a_packaged_model() -> None:
+    shown = tercet("info", "--model", "all-MiniLM-L6-v2").stdout
+    assert "bi, all-MiniLM-L6-v2, sentence-transformers/all-MiniLM-L6-v2" in shown
+
+
+def test_encode_reports_truncated_texts(tmp_path: Path) -> None:
     result = tercet("encode", "-", "-o", str(tmp_path / "vectors.npy"), stdin="word " * 9999)
-    assert "1 were longer than the model reads" in result.stdout
-    assert result.stderr.startswith("note: 1 of 1 candidates were longer than the 256 tokens")
+    assert "1 texts were truncated" in result.stdout
+    assert result.stderr.startswith("note: 1 of 1 candidates are longer than this model's 256 tokens")
 
 
 def test_info_describes_the_model() -> None:
-    facts = json.loads(tercet("info", "--json").stdout)
-    assert facts["model"]["width"] == 384
-    assert facts["machine"]["torch"]
+    described = json.loads(tercet("info", "--json").stdout)
+    assert described["model"]["width"] == 384
+    assert described["machine"]["torch"]
 
 
 def test_the_demo_runs() -> None:
     shown = tercet("demo").stdout
-    assert "120 questions" in shown
-    assert all(re.search(rf"│ {name} +│ +\d+ │", shown) for name in ("bi", "poly", "cross"))
+    assert "an FAQ of 120 questions" in shown
+    assert all(re.search(rf"^ +{name} +\d+ of 60 ", shown, re.MULTILINE) for name in ("bi", "poly", "cross"))
+    assert "tercet --help" in shown
 
 
 @pytest.mark.parametrize(
     ("words", "stdin", "message"),
     [
-        (("rank", "hi"), "", "there are no candidates"),
-        (("rank", "hi"), "one\n\ntwo\n", "standard input, line 2: column 'text' is empty"),
+        (("rank", "hi"), "", "standard input has no rows"),
         (("rank", "hi"), b"one\ntw\xff\n", "standard input, line 2: byte 3 is not UTF-8"),
         (
             ("rank", "hi", "--format", "jsonl"),
             '{"text": "\\ud800"}\n',
             "line 1: column 'text' holds a lone surrogate",
         ),
-        (("rank", " "), "one\n", "context 0 is empty"),
+        (("rank", " "), "one\n", "context is empty"),
         (("rank", "hi", "-k", "0"), "one\n", "k must be at least 1, got 0"),
         (("rank",), "one\n", "give CONTEXT or --contexts"),
         (("rank", "hi", "-c", "nothing.txt"), "", "there is no file nothing.txt"),
-        (("rank", "hi", "-c", "sample:faq.en"), "", "'context', 'answer', 'topic'"),
+        (("rank", "hi", "-c", "sample:faq.en"), "", "'question', 'answer', 'context', 'topic'"),
         (
             ("rank", "hi", "-c", "sample:faq.en", "--column", "x"),
             "",
-            "there is no column 'x', only 'context'",
+            "column 'x' is missing; the columns are 'question'",
         ),
         (("rank", "hi", "-c", "sample:faq.fr"), "", "sample must be one of faq.en"),
         (("rank", "hi", "--model", "/no/where"), "one\n", "there is no folder /no/where"),
-        (("rank", "hi", "--precision", "int1"), "one\n", "precision must be one of fp32, bf16"),
         (("score", "hi"), "", "at least one candidate"),
         (("score", "hi", "ho", "--pairs", "x.csv"), "", "only one of them"),
+        (("score", "--pairs", "x.csv", "-c", "y.csv"), "", "use --candidate-column"),
+        (("score", "hi", "ho", "--column", "x"), "", "give -c FILE"),
+        (("score", "hi", "-c", "-"), "", "standard input has no rows"),
+        (("rank", "hi", "--show", "x"), "one\n", "the candidates have no column 'x' beside their text"),
         (("encode", "-", "-o", "/no/where/x.npy"), "one\n", "/no/where is not a folder"),
-        (("encode", "-", "-o", "/tmp"), "one\n", "is a folder that exists"),
-        (
-            ("encode", "-", "-o", "x.npy", "--side", "middle"),
-            "one\n",
-            "side must be one of context, candidate",
-        ),
+        (("encode", "-", "-o", "/tmp"), "one\n", "the folder /tmp exists"),
     ],
 )
 def test_bad_input_gets_one_clear_line(words: tuple[str, ...], stdin: str | bytes, message: str) -> None:
     assert_fails(tercet(*words, stdin=stdin), message)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("rank", "hi", "--precision", "int1"), "'int1' is not one of 'fp32', 'bf16'"),
+        (
+            ("encode", "-", "-o", "x.npy", "--side", "middle"),
+            "'middle' is not one of 'context', 'candidate'",
+        ),
+    ],
+)
+def test_unknown_choices_are_refused(words: tuple[str, ...], message: str) -> None:
+    assert_refused(tercet(*words), message)
 
 
 def test_an_unexpected_failure_is_one_line_and_debug_shows_the_rest(tmp_path: Path) -> None:
@@ -144,7 +299,7 @@ CPU = (
 
 
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("error", "reason"),
     [
         (f"RuntimeError({CUDA!r})", "Tried to allocate 140.00 MiB"),
         (
@@ -157,15 +312,15 @@ CPU = (
         ),
         ("MemoryError('Unable to allocate 728. TiB for an array with shape (10,)')", "728. TiB"),
         ("OSError(12, 'Cannot allocate memory')", "Cannot allocate memory"),
-        ("MemoryError()", "no more to be had"),
+        ("MemoryError()", "no details"),
     ],
 )
-def test_full_memory_is_explained(error: str, said: str, tmp_path: Path) -> None:
+def test_exhausted_memory_is_explained(error: str, reason: str, tmp_path: Path) -> None:
     (tmp_path / "torch.py").write_text(f"raise {error}")
     result = tercet_process("score", "a", "b", environment={"PYTHONPATH": str(tmp_path)})
-    assert_fails(result, "error: memory is full")
-    assert said in result.stderr
-    assert "batches.chunk_tokens" in result.stderr
+    assert_fails(result, "error: out of memory")
+    assert reason in result.stderr
+    assert "batches.mini_batch_tokens" in result.stderr
     assert "total capacity" not in result.stderr
 
 
@@ -183,7 +338,7 @@ def test_contexts_and_candidates_cannot_share_standard_input() -> None:
     assert_fails(tercet("rank", "--contexts", "-", "-c", "-"), "cannot both come from standard input")
 
 
-def test_a_terminal_is_not_commanded_by_data() -> None:
+def test_control_characters_of_data_do_not_reach_the_terminal() -> None:
     assert "\x1b" not in tercet("score", "a", "b\x1b[2Jc").stdout
 
 

@@ -24,8 +24,8 @@ def test_training_by_a_recipe_with_changes(tmp_path: Path) -> None:
     recipe = ROOT / "recipes" / "bi-sample.toml"
     changes = ["--set", "training.epochs=1", "--set", "data.train.limit=40", "--seed", "3"]
     out, said = tercet_cli("train", str(recipe), *changes, cwd=tmp_path)
-    assert out.startswith("runs/bi-sample: untrained recall_at_1")
-    assert "training a bi-encoder on 36 lessons" in said
+    assert out.startswith("runs/bi-sample: dev before training recall_at_1")
+    assert "training a bi-encoder on 36 examples" in said
     assert "dev loss" in said
     config = json.loads((tmp_path / "runs" / "bi-sample" / "config.json").read_text())
     assert (config["training"]["seed"], config["batches"]["seed"], config["training"]["epochs"]) == (3, 3, 1)
@@ -34,8 +34,8 @@ def test_training_by_a_recipe_with_changes(tmp_path: Path) -> None:
 
 def test_a_summary_for_people_and_for_programs() -> None:
     out, _ = tercet_cli("data", "summary", "sample:pairs.en", "--model", "bi")
-    assert "lessons 120" in out
-    assert "cut by the model  contexts 0.0%" in out
+    assert "examples 120" in out
+    assert "truncated by the model  contexts 0.0%" in out
     out, _ = tercet_cli("data", "summary", "sample:faq.ko", "--reader", "answers", "--json")
     assert json.loads(out)["contexts"]["count"] == 100
 
@@ -53,7 +53,7 @@ def test_hard_negatives_can_be_trained_on(tmp_path: Path) -> None:
     out, _ = tercet_cli(
         "data", "negatives", "sample:faq.en", "-o", "hard.jsonl", "--count", "2", cwd=tmp_path
     )
-    assert out == "hard.jsonl: 120 lessons\n"
+    assert out == "hard.jsonl: 120 examples\n"
     rows = [json.loads(line) for line in (tmp_path / "hard.jsonl").read_text().splitlines()]
     assert rows[0].keys() == {"context", "answer", "negatives"}
     assert sum(len(row["negatives"]) for row in rows) > 200
@@ -68,47 +68,48 @@ def test_hard_negatives_can_be_trained_on(tmp_path: Path) -> None:
         "--json",
         cwd=tmp_path,
     )
-    assert json.loads(out)["candidates of a lesson"]["3"] > 100
+    assert json.loads(out)["candidates per example"]["3"] > 100
     _, said = tercet_cli("data", "negatives", "sample:faq.en", "-o", "hard.jsonl", cwd=tmp_path, status=1)
     assert "hard.jsonl exists" in said
 
 
-def test_lessons_without_hard_negatives_are_counted(tmp_path: Path) -> None:
+def test_examples_without_hard_negatives_are_counted(tmp_path: Path) -> None:
     words = ["data", "negatives", "sample:faq.en", "--by", "model", "-o", "hard.jsonl"]
     _, said = tercet_cli(*words, "--depth", "3", "--count", "2", cwd=tmp_path)
     rows = [json.loads(line) for line in (tmp_path / "hard.jsonl").read_text().splitlines()]
     few, none = (sum(len(row["negatives"]) < least for row in rows) for least in (2, 1))
     assert 0 < none < few
-    assert f"{few} have fewer than 2 negatives, {none} of them none: raise --depth" in said
+    assert f"{few} examples have fewer than 2 negatives ({none} have none): raise --depth" in said
     _, said = tercet_cli(*words, "--depth", "3", "--count", "1", "--overwrite", cwd=tmp_path)
-    assert f"{none} have no negatives: raise --depth" in said
+    assert f"{none} examples have no negatives: raise --depth" in said
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["train", "missing.toml"], "there is no recipe missing.toml"),
-        (["data", "summary", "missing.jsonl"], "there is no file missing.jsonl"),
-        (["data", "summary", "sample:pairs.en", "--column", "context"], "a column is written as role=name"),
-        (
-            ["data", "summary", "sample:pairs.en", "--reader", "poems"],
-            "reader must be one of pairs, triplets",
-        ),
-        (["pretrain", "missing.toml"], "there is no recipe missing.toml"),
+        (["train", "missing.toml"], "recipe missing.toml does not exist"),
+        (["data", "summary", "missing.jsonl"], "missing.jsonl"),
+        (["data", "summary", "sample:pairs.en", "--column", "context"], "--column must be ROLE=NAME"),
+        (["pretrain", "missing.toml"], "recipe missing.toml does not exist"),
     ],
 )
-def test_mistakes_are_one_line(words: list[str], message: str, tmp_path: Path) -> None:
+def test_mistakes_are_explained_in_one_line(words: list[str], message: str, tmp_path: Path) -> None:
     _, said = tercet_cli(*words, cwd=tmp_path, status=1)
     assert message in said
 
 
-def test_what_is_no_recipe_is_said_before_torch_is_loaded(tmp_path: Path) -> None:
+def test_an_unknown_reader_is_refused() -> None:
+    result = command.tercet("data", "summary", "sample:pairs.en", "--reader", "poems")
+    command.assert_refused(result, "'poems' is not one of 'pairs', 'triplets'")
+
+
+def test_an_invalid_recipe_is_reported_before_torch_is_imported(tmp_path: Path) -> None:
     (tmp_path / "torch.py").write_text("raise RuntimeError('torch was loaded')")
     (tmp_path / "broken.toml").write_text("[model")
     for name, message in (
-        ("missing.toml", "there is no recipe"),
-        ("broken.toml", "is no TOML file"),
-        (".", "cannot be read: Is a"),
+        ("missing.toml", "does not exist"),
+        ("broken.toml", "is not valid TOML"),
+        (".", ": Is a"),
     ):
         environment = {"PYTHONPATH": str(tmp_path)}
         done = command.tercet_process("train", str(tmp_path / name), environment=environment)

@@ -1,9 +1,9 @@
-"""Measures of rankings."""
+"""Ranking and correlation metrics."""
 
 import ir_measures
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -14,28 +14,28 @@ from tercet.evaluate.metrics import (
     mean_reciprocal_rank,
     ndcg,
     pearson,
-    places,
+    ranks,
     recall_at,
     spearman,
 )
 
 
-def test_places_worked_out_by_hand() -> None:
+def test_ranks_worked_out_by_hand() -> None:
     scores = np.array([[0.1, 0.9, 0.5], [0.3, 0.2, 0.1]], dtype=np.float32)
-    assert places(scores, [2, 0]).tolist() == [2, 1]
-    assert recall_at(places(scores, [2, 0]), 1) == 1 / 2
-    assert recall_at(places(scores, [2, 0]), 2) == 2 / 2
+    assert ranks(scores, [2, 0]).tolist() == [2, 1]
+    assert recall_at(ranks(scores, [2, 0]), 1) == 1 / 2
+    assert recall_at(ranks(scores, [2, 0]), 2) == 2 / 2
 
 
 def test_constant_scores_earn_no_recall_at_one() -> None:
     scores = np.zeros((4, 10), dtype=np.float32)
-    assert places(scores, [0, 0, 3, 9]).tolist() == [10, 10, 10, 10]
-    assert recall_at(places(scores, [0, 0, 3, 9]), 1) == 0
+    assert ranks(scores, [0, 0, 3, 9]).tolist() == [10, 10, 10, 10]
+    assert recall_at(ranks(scores, [0, 0, 3, 9]), 1) == 0
 
 
-def test_scores_that_are_not_numbers_earn_nothing() -> None:
+def test_nan_scores_rank_last() -> None:
     scores = np.full((2, 3), np.nan, dtype=np.float32)
-    assert places(scores, [0, 1]).tolist() == [3, 3]
+    assert ranks(scores, [0, 1]).tolist() == [3, 3]
 
 
 def test_mean_reciprocal_rank_worked_out_by_hand() -> None:
@@ -57,7 +57,7 @@ def test_spearman_equals_scipy(pairs: list[tuple[int, float]]) -> None:
         assert spearman(left, right) == pytest.approx(stats.spearmanr(left, right).statistic, abs=1e-9)
 
 
-def test_accuracy_is_the_share_that_was_found() -> None:
+def test_accuracy_is_the_share_of_right_predictions() -> None:
     assert accuracy([0, 1, 2, 2], [0, 1, 1, 2.0]) == 0.75
 
 
@@ -68,12 +68,12 @@ def test_pearson_equals_scipy(pairs: list[tuple[float, float]]) -> None:
         assert pearson(left, right) == pytest.approx(stats.pearsonr(left, right).statistic, abs=1e-9)
 
 
-def test_gains_come_in_the_order_of_scores_and_ties_count_against_the_model() -> None:
+def test_gains_are_ordered_by_score_and_ties_count_against_the_model() -> None:
     assert gains_in_order([0.5, 0.9, 0.5, 0.1], [2, 0, 1, 3]).tolist() == [0, 1, 2, 3]
     assert gains_in_order([1.0, 1.0], [1, 0]).tolist() == [0, 1]
 
 
-def test_a_score_that_is_no_number_earns_nothing() -> None:
+def test_a_nan_score_gains_nothing() -> None:
     assert gains_in_order([np.nan, 0.2], [1, 1]).tolist() == [0, 1]
 
 
@@ -83,18 +83,17 @@ def test_average_precision_worked_out_by_hand() -> None:
 
 
 def test_ndcg_worked_out_by_hand() -> None:
-    found = 0 / 1 + 2 / np.log2(3) + 1 / np.log2(4)
-    best = 2 / 1 + 1 / np.log2(3) + 1 / np.log2(4)
-    assert ndcg(np.array([0.0, 2, 1]), [1, 2, 0, 1], k=3) == pytest.approx(found / best)
+    dcg = 0 / 1 + 2 / np.log2(3) + 1 / np.log2(4)
+    ideal = 2 / 1 + 1 / np.log2(3) + 1 / np.log2(4)
+    assert ndcg(np.array([0.0, 2, 1]), [1, 2, 0, 1], k=3) == pytest.approx(dcg / ideal)
     assert ndcg(np.array([0.0, 2, 1]), [1, 2, 0, 1], k=1) == 0
 
 
 @given(st.data())
-def test_retrieval_measures_equal_trec_eval(data: st.DataObject) -> None:
+def test_retrieval_metrics_equal_trec_eval(data: st.DataObject) -> None:
     grades = data.draw(st.dictionaries(st.sampled_from("abcdefghijkl"), st.integers(0, 3), min_size=1))
     ranked = data.draw(st.permutations("abcdefghijklmn"))[: data.draw(st.integers(1, 14))]
-    if not any(grades.values()):
-        return
+    assume(any(grades.values()))
     scores = np.linspace(1, 0, len(ranked))
     qrels = [ir_measures.Qrel("q", key, grade) for key, grade in grades.items()]
     run = [ir_measures.ScoredDoc("q", key, score) for key, score in zip(ranked, scores, strict=True)]

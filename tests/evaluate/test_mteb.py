@@ -1,4 +1,4 @@
-"""tercet's scorers under mteb, on a small task of its own kind."""
+"""Scorers under mteb, on a small task."""
 
 from typing import Any, ClassVar
 
@@ -11,8 +11,9 @@ from mteb.abstasks.task_metadata import TaskMetadata
 
 import tercet
 from tercet.data.sample import questions
-from tercet.evaluate.metrics import mean_reciprocal_rank, places
+from tercet.evaluate.metrics import mean_reciprocal_rank, ranks
 from tercet.evaluate.mteb import for_mteb
+from tercet.settings.models import CrossConfig, PolyConfig
 
 QUESTIONS = questions()[:24]
 
@@ -38,12 +39,12 @@ class SampleQuestions(AbsTaskRetrieval):
                 "test": {
                     "corpus": Dataset.from_list(
                         [
-                            {"id": f"d{n}", "text": each.answer, "title": ""}
-                            for n, each in enumerate(QUESTIONS)
+                            {"id": f"d{n}", "text": question.answer, "title": ""}
+                            for n, question in enumerate(QUESTIONS)
                         ]
                     ),
                     "queries": Dataset.from_list(
-                        [{"id": f"q{n}", "text": each.context} for n, each in enumerate(QUESTIONS)]
+                        [{"id": f"q{n}", "text": question.context} for n, question in enumerate(QUESTIONS)]
                     ),
                     "relevant_docs": {f"q{n}": {f"d{n}": 1} for n in range(len(QUESTIONS))},
                     "top_ranked": None,
@@ -52,23 +53,25 @@ class SampleQuestions(AbsTaskRetrieval):
         }
 
     def load_data(self, **kwargs: Any) -> None:
-        """It is there."""
+        """The constructor sets the data."""
 
 
-def by_hand(scorer: Any) -> float:
-    scores = scorer.score_many([each.context for each in QUESTIONS], [each.answer for each in QUESTIONS])
-    found = places(scores, np.arange(len(QUESTIONS)))
+def mrr_at_10(scorer: Any) -> float:
+    scores = scorer.score_many(
+        [question.context for question in QUESTIONS], [question.answer for question in QUESTIONS]
+    )
+    found = ranks(scores, np.arange(len(QUESTIONS)))
     return mean_reciprocal_rank(np.where(found <= 10, found, np.inf))
 
 
 @pytest.mark.parametrize("kind", ["bi", "poly", "poly-first"])
-def test_mteb_measures_what_scores_say(kind: str) -> None:
+def test_metrics_under_mteb_equal_those_of_the_scores(kind: str) -> None:
     scorer = (
         tercet.load("bi")
         if kind == "bi"
         else tercet.PolyEncoder.from_backbone(
             "bi",
-            config=tercet.PolyConfig(
+            config=PolyConfig(
                 codes=32,  # more than most questions have tokens
                 code_kind="learnt" if kind == "poly" else "first",
                 similarity="cosine",
@@ -78,14 +81,14 @@ def test_mteb_measures_what_scores_say(kind: str) -> None:
     )
     results = mteb.evaluate(for_mteb(scorer, f"tercet/{kind}"), tasks=[SampleQuestions()], cache=None)
     scores = results.task_results[0].scores["test"][0]
-    assert scores["mrr_at_10"] == pytest.approx(by_hand(scorer), abs=1e-4)
+    assert scores["mrr_at_10"] == pytest.approx(mrr_at_10(scorer), abs=1e-4)
 
 
 def test_a_cross_encoder_reranks_under_mteb() -> None:
-    scorer = tercet.CrossEncoder.from_backbone("bi", config=tercet.CrossConfig(head="compare"))
+    scorer = tercet.CrossEncoder.from_backbone("bi", config=CrossConfig(head="compare"))
     task = SampleQuestions()
-    everything = [f"d{n}" for n in range(len(QUESTIONS))]
-    task.dataset["default"]["test"]["top_ranked"] = {f"q{n}": everything for n in range(len(QUESTIONS))}
+    all_documents = [f"d{n}" for n in range(len(QUESTIONS))]
+    task.dataset["default"]["test"]["top_ranked"] = {f"q{n}": all_documents for n in range(len(QUESTIONS))}
     results = mteb.evaluate(for_mteb(scorer, "tercet/cross"), tasks=[task], cache=None)
     scores = results.task_results[0].scores["test"][0]
-    assert scores["mrr_at_10"] == pytest.approx(by_hand(scorer), abs=1e-4)
+    assert scores["mrr_at_10"] == pytest.approx(mrr_at_10(scorer), abs=1e-4)

@@ -1,4 +1,4 @@
-"""Our states against those of transformers itself, in float64, so that only rounding may differ."""
+"""Our token states equal those of transformers, in float64, so that only rounding differs."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,7 +8,8 @@ import torch
 from tests.conftest import ARCHITECTURES, PADDED_ARCHITECTURES, SENTENCES
 from transformers import AutoModel, AutoTokenizer
 
-from tercet.models.encoder import Encoder, read_encoder
+from tercet.encoders.encoder import Encoder
+from tercet.formats.transformer import read_encoder
 
 FolderOf = Callable[[str], Path]
 
@@ -19,12 +20,11 @@ def ids_of(folder: Path, texts: list[str]) -> list[list[int]]:
 
 
 def reference_states(folder: Path, ids: list[int]) -> torch.Tensor:
-    """[T, D]: one text alone, without padding."""
+    """``[T, D]``: the states of one text alone, without padding."""
     model = AutoModel.from_pretrained(folder).eval().double()
     with torch.inference_mode():
-        return model(input_ids=torch.tensor([ids]), attention_mask=torch.ones(1, len(ids))).last_hidden_state[
-            0
-        ]
+        outputs = model(input_ids=torch.tensor([ids]), attention_mask=torch.ones(1, len(ids)))
+    return outputs.last_hidden_state[0]
 
 
 @pytest.mark.parametrize("architecture", [*ARCHITECTURES, *PADDED_ARCHITECTURES])
@@ -58,7 +58,7 @@ def test_padded_and_packed_states_are_equal(architecture: str, tiny_folder: Fold
 
 
 @pytest.mark.parametrize("architecture", ["bert", "modernbert"])
-def test_packing_gives_the_same_gradients_as_padding(architecture: str, tiny_folder: FolderOf) -> None:
+def test_packed_and_padded_gradients_are_equal(architecture: str, tiny_folder: FolderOf) -> None:
     folder = tiny_folder(architecture)
     ids = ids_of(folder, SENTENCES)
     gradients = []

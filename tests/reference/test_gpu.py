@@ -1,4 +1,4 @@
-"""What a GPU computes in another way comes to the same; skipped where there is none."""
+"""On a GPU, states, gradients and scores equal those on a CPU; skipped without a GPU."""
 
 import numpy as np
 import pytest
@@ -7,9 +7,10 @@ from tests.conftest import ARCHITECTURES, SENTENCES
 from tests.reference.test_architectures import FolderOf, ids_of
 
 import tercet
-from tercet.models.encoder import Encoder, read_encoder
+from tercet.encoders.encoder import Encoder
+from tercet.formats.transformer import read_encoder
 
-pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="this machine has no GPU")
 
 
 def on_gpu(architecture: str, tiny_folder: FolderOf) -> Encoder:
@@ -27,7 +28,7 @@ def test_packed_states_in_half_precision_equal_padded_ones(architecture: str, ti
     torch.testing.assert_close(packed[mask], padded[mask], atol=0.05, rtol=0.05)
 
 
-def test_gradients_of_packed_states_equal_those_of_padded_ones(tiny_folder: FolderOf) -> None:
+def test_gradients_of_packed_states_equal_padded_ones(tiny_folder: FolderOf) -> None:
     gradients = []
     for packable in (True, False):
         encoder = on_gpu("bert", tiny_folder)
@@ -43,18 +44,18 @@ def test_gradients_of_packed_states_equal_those_of_padded_ones(tiny_folder: Fold
 
 
 @pytest.mark.parametrize(("precision", "tolerance"), [("fp32", 1e-3), ("bf16", 0.5)])
-def test_pairs_read_aside_score_as_on_a_cpu(tiny_folder: FolderOf, precision: str, tolerance: float) -> None:
-    config = tercet.CrossConfig(head="compare", other_weight=0.2)
-    here, there = (
+def test_separate_texts_score_as_on_a_cpu(tiny_folder: FolderOf, precision: str, tolerance: float) -> None:
+    config = tercet.CrossConfig(head="compare", cross_text_weight=0.2)
+    gpu, cpu = (
         tercet.CrossEncoder.from_backbone(tiny_folder("bert"), config=config, device=device, precision=each)
         for device, each in (("cuda", precision), ("cpu", "fp32"))
     )
-    ours, theirs = (scorer.score_many(SENTENCES, SENTENCES) for scorer in (here, there))
+    ours, theirs = (scorer.score_many(SENTENCES, SENTENCES) for scorer in (gpu, cpu))
     np.testing.assert_allclose(ours, theirs, atol=tolerance)
 
 
-def test_pairs_read_aside_are_learnt_from_in_half_precision(tiny_folder: FolderOf) -> None:
-    config = tercet.CrossConfig(head="compare", other_weight=0.2)
+def test_separate_texts_have_finite_gradients_in_half_precision(tiny_folder: FolderOf) -> None:
+    config = tercet.CrossConfig(head="compare", cross_text_weight=0.2)
     scorer = tercet.CrossEncoder.from_backbone(tiny_folder("bert"), config=config, device="cuda").train()
     ids = scorer.token_ids(SENTENCES, "context")
     pairs = [scorer.pair_tokenizer.pair(*each) for each in zip(ids, ids[::-1], strict=True)]
@@ -63,3 +64,19 @@ def test_pairs_read_aside_are_learnt_from_in_half_precision(tiny_folder: FolderO
     gradients = [weight.grad for weight in scorer.parameters() if weight.grad is not None]
     assert gradients
     assert all(torch.isfinite(each).all() for each in gradients)
+
+
+@pytest.mark.parametrize("kind", [tercet.BiEncoder, tercet.PolyEncoder], ids=lambda kind: kind.kind)
+def test_public_scores_equal_those_on_a_cpu(
+    kind: type[tercet.BiEncoder | tercet.PolyEncoder], tiny_folder: FolderOf
+) -> None:
+    config = tercet.BiConfig() if kind is tercet.BiEncoder else tercet.PolyConfig(codes=4)
+    gpu, cpu = (
+        kind.from_backbone(tiny_folder("bert"), config=config, device=name) for name in ("cuda", "cpu")
+    )
+    expected = cpu.score_many(SENTENCES, SENTENCES)
+    codes, vectors = gpu.encode_contexts(SENTENCES), gpu.encode_candidates(SENTENCES)
+    for scores in (gpu.score_many(SENTENCES, SENTENCES), gpu.match(codes, vectors)):
+        np.testing.assert_allclose(scores, expected, rtol=1e-3, atol=1e-3)
+    pairs = gpu.score_pairs(SENTENCES, SENTENCES)
+    np.testing.assert_allclose(pairs, expected.diagonal(), rtol=1e-3, atol=1e-3)

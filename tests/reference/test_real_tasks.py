@@ -1,4 +1,4 @@
-"""Real data sets: equal to sentence-transformers' evaluator, and to ir-measures on the same run file."""
+"""Real data sets: results equal those of sentence-transformers and, on the same run file, ir-measures."""
 
 import os
 from pathlib import Path
@@ -11,17 +11,17 @@ from sentence_transformers.sentence_transformer.evaluation import EmbeddingSimil
 
 import tercet
 from tercet.data.sources import open_source
-from tercet.evaluate.named import parse_name
+from tercet.evaluate.model_names import parse_model_name
 from tercet.evaluate.report import write_report
 from tercet.evaluate.run import Evaluation
-from tercet.evaluate.tasks.config import read_task
 from tercet.evaluate.tasks.load import load_task
-from tercet.models.sources import find_folder
+from tercet.formats.sources import resolve_model
+from tercet.settings.tasks import read_task
 
 TASKS = Path(__file__).parents[2] / "tasks"
 DATA = os.environ.get("TERCET_DATA")
 pytestmark = [
-    pytest.mark.skipif(DATA is None, reason="TERCET_DATA names no folder with the data sets"),
+    pytest.mark.skipif(DATA is None, reason="TERCET_DATA is not set to a folder with the data sets"),
     pytest.mark.filterwarnings("ignore::tercet.errors.TruncationWarning"),
 ]
 
@@ -32,12 +32,12 @@ def task_named(name: str) -> Any:
 
 @pytest.fixture(scope="module")
 def bi() -> tercet.BiEncoder:
-    return tercet.BiEncoder.load(find_folder("bi"), device="cpu")
+    return tercet.BiEncoder.load(resolve_model("bi"), device="cpu")
 
 
 @pytest.fixture(scope="module")
 def peer() -> SentenceTransformer:
-    return SentenceTransformer(str(find_folder("bi")), device="cpu")
+    return SentenceTransformer(str(resolve_model("bi")), device="cpu")
 
 
 @pytest.mark.parametrize("name", ["stsb", "sick", "sts12", "sts13", "sts14", "sts15", "sts16"])
@@ -57,15 +57,15 @@ def test_similarity_equals_sentence_transformers(
 
 def test_scifact_equals_ir_measures_on_the_run_file(tmp_path: Path) -> None:
     task = task_named("scifact")
-    table = Evaluation([parse_name("bm25")], device="cpu").table(task)
+    table = Evaluation([parse_model_name("bm25")], device="cpu").table(task)
     write_report([table], tmp_path / "report", settings={})
     run = ir_measures.read_trec_run(str(tmp_path / "report" / "scifact.bm25.0.run"))
-    judged = open_source("beir_scifact/qrels_test.jsonl.gz", root=Path(DATA or ""))
+    judgements = open_source("beir_scifact/qrels_test.jsonl.gz", root=Path(DATA or ""))
     qrels = [
         ir_measures.Qrel(row.columns["query-id"], row.columns["corpus-id"], row.columns["score"])
-        for row in judged
+        for row in judgements
     ]
     theirs = ir_measures.calc_aggregate([ir_measures.nDCG @ 10, ir_measures.AP @ 100], qrels, run)
-    figures = table.rows[0].figures
-    assert figures["nDCG@10"].value == pytest.approx(theirs[ir_measures.nDCG @ 10], abs=1e-6)
-    assert figures["MAP@100"].value == pytest.approx(theirs[ir_measures.AP @ 100], abs=1e-6)
+    estimates = table.rows[0].estimates
+    assert estimates["nDCG@10"].value == pytest.approx(theirs[ir_measures.nDCG @ 10], abs=1e-6)
+    assert estimates["MAP@100"].value == pytest.approx(theirs[ir_measures.AP @ 100], abs=1e-6)

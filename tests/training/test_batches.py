@@ -1,4 +1,4 @@
-"""Batches are full, random, reproducible, of about equal length, and hold no answer twice."""
+"""Batches are full, random, reproducible, of similar length, and contain no answer twice."""
 
 import random
 from collections import Counter
@@ -9,18 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tercet
+from tercet.settings.training import BatchConfig, ObjectiveConfig
 from tercet.training.batches import LengthBatches
-from tercet.training.examples import Example, Examples
-from tercet.training.learner import Learner, look_batches, material
+from tercet.training.learner import Learner, eval_batches, make_training_data
 from tercet.training.objectives import make_objective
-from tercet.training.settings import BatchSettings, ObjectiveConfig
+from tercet.training.tokenized import ExampleDataset, TokenizedExample
 
 
-def made(answers: list[int]) -> list[Example]:
-    """An example for each answer; its length is its position, from 1 to 50."""
+def make_examples(answers: list[int]) -> list[TokenizedExample]:
+    """One example per answer; contexts have 1 to 50 tokens in turn."""
     return [
-        Example(context=[1] * (place % 50 + 1), candidates=([answer],), targets=())
-        for place, answer in enumerate(answers)
+        TokenizedExample(context=[1] * (position % 50 + 1), candidates=([answer],), targets=())
+        for position, answer in enumerate(answers)
     ]
 
 
@@ -33,28 +33,28 @@ def batches(
     distinct: bool = False,
     buckets: int = 50,
 ) -> list[list[int]]:
-    settings = BatchSettings(examples=size, seed=seed, bucket_batches=buckets)
-    sampler = LengthBatches(made(answers), settings, distinct_answers=distinct)
+    settings = BatchConfig(batch_size=size, seed=seed, bucket_batches=buckets)
+    sampler = LengthBatches(make_examples(answers), settings, distinct_answers=distinct)
     sampler.set_epoch(epoch)
     assert len(sampler) == len(list(sampler))
     return list(sampler)
 
 
-def test_every_batch_is_full_and_no_example_comes_twice() -> None:
+def test_every_batch_is_full_and_no_example_occurs_twice() -> None:
     found = batches(list(range(203)))
     assert {len(batch) for batch in found} == {4}
     assert len(found) == 50
     assert max(Counter(position for batch in found for position in batch).values()) == 1
 
 
-def test_an_order_follows_seed_and_epoch() -> None:
+def test_the_order_depends_on_seed_and_epoch() -> None:
     answers = list(range(100))
     assert batches(answers) == batches(answers)
     assert batches(answers) != batches(answers, seed=1)
     assert batches(answers) != batches(answers, epoch=1)
 
 
-def test_what_is_left_out_of_an_epoch_changes() -> None:
+def test_every_epoch_leaves_out_other_examples() -> None:
     left = {
         frozenset(range(10))
         - {position for batch in batches(list(range(10)), epoch=epoch) for position in batch}
@@ -63,7 +63,7 @@ def test_what_is_left_out_of_an_epoch_changes() -> None:
     assert len(left) > 5
 
 
-def test_lengths_in_a_batch_are_about_equal() -> None:
+def test_lengths_within_a_batch_are_similar() -> None:
     answers = list(range(1000))
     spreads = [
         sum(
@@ -76,58 +76,58 @@ def test_lengths_in_a_batch_are_about_equal() -> None:
 
 
 @given(answers=st.lists(st.integers(0, 5), max_size=60), size=st.integers(1, 7))
-def test_no_answer_comes_twice_in_a_batch(answers: list[int], size: int) -> None:
+def test_no_answer_occurs_twice_in_a_batch(answers: list[int], size: int) -> None:
     for batch in batches(answers, size=size, distinct=True, buckets=2):
         assert len({answers[position] for position in batch}) == len(batch)
 
 
-def test_an_example_that_had_to_wait_comes_later() -> None:
-    found = batches([*range(10, 22), 7, 7, 7], size=3, distinct=True)  # the longest three
+def test_an_example_with_a_repeated_answer_joins_a_later_batch() -> None:
+    found = batches([*range(10, 22), 7, 7, 7], size=3, distinct=True)  # the three longest share an answer
     assert sum(position >= 12 for batch in found for position in batch) == 3
 
 
-def test_a_batch_larger_than_the_data_holds_all_of_it() -> None:
+def test_a_batch_size_above_the_data_size_uses_all_examples() -> None:
     assert sorted(batches([1, 2, 3], size=64)[0]) == [0, 1, 2]
 
 
-def test_no_examples_give_no_batches() -> None:
+def test_without_examples_there_are_no_batches() -> None:
     assert batches([]) == []
 
 
-def test_a_budget_of_tokens_makes_long_examples_fewer_in_a_batch() -> None:
-    examples = made(list(range(200)))
-    settings = BatchSettings(examples=32, tokens=60)
+def test_max_tokens_limits_the_tokens_of_every_batch() -> None:
+    examples = make_examples(list(range(200)))
+    settings = BatchConfig(batch_size=32, max_tokens=60)
     found = list(LengthBatches(examples, settings, distinct_answers=False))
     assert Counter(position for batch in found for position in batch) == Counter(range(200))
-    assert all(sum(examples[place].tokens for place in batch) <= 60 for batch in found)
+    assert all(sum(examples[position].tokens for position in batch) <= 60 for batch in found)
     assert len({len(batch) for batch in found}) > 3
 
 
-def test_an_example_longer_than_the_budget_is_alone() -> None:
-    settings = BatchSettings(examples=4, tokens=10)
-    found = list(LengthBatches(made([*range(48)]), settings, distinct_answers=False))
+def test_an_example_longer_than_max_tokens_is_alone_in_its_batch() -> None:
+    settings = BatchConfig(batch_size=4, max_tokens=10)
+    found = list(LengthBatches(make_examples([*range(48)]), settings, distinct_answers=False))
     assert sum(len(batch) == 1 for batch in found) > 35
 
 
-def test_negatives_are_other_answers_drawn_anew_in_every_epoch() -> None:
-    clock = LengthBatches(made([1]), BatchSettings(), distinct_answers=False)
-    examples = Examples(made(list(range(30))), negatives=5, clock=clock)
-    first = [examples[place] for place in range(30)]
-    for place, example in enumerate(first):
+def test_negatives_are_other_answers_and_differ_between_epochs() -> None:
+    clock = LengthBatches(make_examples([1]), BatchConfig(), distinct_answers=False)
+    examples = ExampleDataset(make_examples(list(range(30))), negatives=5, clock=clock)
+    first = [examples[position] for position in range(30)]
+    for position, example in enumerate(first):
         own, *others = (candidate[0] for candidate in example.candidates)
-        assert own == place
+        assert own == position
         assert len(set(others)) == 5
         assert own not in others
-    assert first == [examples[place] for place in range(30)]
+    assert first == [examples[position] for position in range(30)]
     clock.epoch = 1
-    assert first != [examples[place] for place in range(30)]
+    assert first != [examples[position] for position in range(30)]
 
 
 def test_every_epoch_has_as_many_batches_as_the_first() -> None:
-    chance = random.Random(0)
-    answers = [chance.randrange(12) for _ in range(120)]
-    sampler = LengthBatches(made(answers), BatchSettings(examples=8), distinct_answers=True)
-    assert len({len(sampler._make(epoch)) for epoch in range(20)}) > 1  # left alone, they differ
+    rng = random.Random(0)
+    answers = [rng.randrange(12) for _ in range(120)]
+    sampler = LengthBatches(make_examples(answers), BatchConfig(batch_size=8), distinct_answers=True)
+    assert len({len(sampler._make(epoch)) for epoch in range(20)}) > 1  # before the correction
     counts = set()
     for epoch in range(20):
         sampler.set_epoch(epoch)
@@ -135,33 +135,35 @@ def test_every_epoch_has_as_many_batches_as_the_first() -> None:
     assert counts == {len(sampler)}
 
 
-def test_examples_that_find_no_place_are_counted() -> None:
+def test_examples_that_fit_no_batch_are_counted() -> None:
     sampler = LengthBatches(
-        made([0] * 50 + [*range(1, 11)]), BatchSettings(examples=2), distinct_answers=True
+        make_examples([0] * 50 + [*range(1, 11)]), BatchConfig(batch_size=2), distinct_answers=True
     )
     assert sampler.left_out == 60 - 2 * len(sampler) == 40
 
 
 def test_the_epoch_reaches_the_batches_of_several_processes() -> None:
-    sampler = LengthBatches(made([*range(40)]), BatchSettings(examples=4), distinct_answers=False)
+    sampler = LengthBatches(make_examples([*range(40)]), BatchConfig(batch_size=4), distinct_answers=False)
     shard = BatchSamplerShard(sampler, num_processes=2, process_index=0)
-    loader = DataLoaderShard(Examples(made([*range(40)])), batch_sampler=shard)
+    loader = DataLoaderShard(ExampleDataset(make_examples([*range(40)])), batch_sampler=shard)
     before = list(shard)
     loader.set_epoch(1)
     assert sampler.epoch == 1
     assert before != list(shard)
 
 
-def test_rows_that_find_no_batch_are_said(tiny: tercet.BiEncoder) -> None:
+def test_examples_that_fit_no_batch_cause_a_warning(tiny: tercet.BiEncoder) -> None:
     objective = make_objective(ObjectiveConfig(kind="in_batch"), tiny)
-    rows = made([0] * 50 + [*range(1, 11)])
-    with pytest.warns(UserWarning, match="40 of 60 examples share their answer with so many others"):
-        material(Learner(tiny, objective), BatchSettings(examples=2), train=rows, dev=rows[-4:])
+    rows = make_examples([0] * 50 + [*range(1, 11)])
+    with pytest.warns(
+        UserWarning, match="40 of 60 examples are skipped in each epoch, because too many examples have"
+    ):
+        make_training_data(Learner(tiny, objective), BatchConfig(batch_size=2), train=rows, dev=rows[-4:])
 
 
 @pytest.mark.parametrize(
-    ("examples", "batches"), [(3, [[0, 1, 2]]), (5, [[0, 1], [2, 3, 4]]), (4, [[0, 1], [2, 3]]), (1, [[0]])]
+    ("count", "batches"), [(3, [[0, 1, 2]]), (5, [[0, 1], [2, 3, 4]]), (4, [[0, 1], [2, 3]]), (1, [[0]])]
 )
-def test_one_that_would_be_left_alone_joins_the_last_batch(examples: int, batches: list[list[int]]) -> None:
-    lessons = [Example([0] * (9 - place), ([0],), ()) for place in range(examples)]
-    assert look_batches(lessons, 2) == batches
+def test_a_single_remaining_example_joins_the_last_batch(count: int, batches: list[list[int]]) -> None:
+    examples = [TokenizedExample([0] * (9 - position), ([0],), ()) for position in range(count)]
+    assert eval_batches(examples, 2) == batches

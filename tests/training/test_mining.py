@@ -1,4 +1,4 @@
-"""Hard negatives: near misses, never answers, and the same as a look at all pairs."""
+"""Mined negatives score high, are never answers, and equal those of an exhaustive search."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -10,78 +10,79 @@ import pytest
 import tercet
 from tercet.data.sample import questions
 from tercet.errors import DataError, InputError
-from tercet.records import Lesson
+from tercet.records import Example
+from tercet.settings.mining import MiningConfig
 from tercet.training import mining
-from tercet.training.mining import ByModel, MiningConfig, mine
+from tercet.training.mining import ModelSearcher, mine
 
 FolderOf = Callable[[str], Path]
 
-LESSONS = [Lesson(question.context, (question.answer,)) for question in questions("en")[:40]]
+EXAMPLES = [Example(question.context, (question.answer,)) for question in questions("en")[:40]]
 
 
 @pytest.mark.parametrize("by", ["bm25", "model"])
 def test_negatives_score_less_than_the_answer_by_the_margin(by: Any, minilm: tercet.BiEncoder) -> None:
-    found = list(mine(LESSONS, minilm, MiningConfig(by=by, negatives=3, depth=20, margin=0.1)))
-    assert [lesson.context for lesson in found] == [lesson.context for lesson in LESSONS]
-    assert sum(len(lesson.candidates) for lesson in found) > 2.5 * len(found)
-    for before, lesson in zip(LESSONS, found, strict=True):
-        answer, *negatives = lesson.candidates
+    found = list(mine(EXAMPLES, minilm, MiningConfig(by=by, negatives=3, depth=20, margin=0.1)))
+    assert [example.context for example in found] == [example.context for example in EXAMPLES]
+    assert sum(len(example.candidates) for example in found) > 2.5 * len(found)
+    for before, example in zip(EXAMPLES, found, strict=True):
+        answer, *negatives = example.candidates
         assert answer == before.candidates[0]
         assert answer not in negatives
-        scores = minilm.score(lesson.context, lesson.candidates)
+        scores = minilm.score(example.context, example.candidates)
         assert all(score <= scores[0] - 0.1 + 1e-5 for score in scores[1:])
 
 
-def test_a_model_finds_what_a_look_at_all_pairs_finds(
+def test_a_model_searcher_equals_exhaustive_search(
     minilm: tercet.BiEncoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mining, "CANDIDATES_AT_ONCE", 7)  # several blocks
-    contexts = [lesson.context for lesson in LESSONS]
-    vectors = minilm.encode_candidates([lesson.candidates[0] for lesson in LESSONS])
+    contexts = [example.context for example in EXAMPLES]
+    vectors = minilm.encode_candidates([example.candidates[0] for example in EXAMPLES])
     codes = minilm.encode_contexts(contexts)
-    found = ByModel(minilm, vectors).search(contexts, codes, 5)
+    found = ModelSearcher(minilm, vectors).search(contexts, codes, 5)
     assert np.array_equal(found, np.argsort(-minilm.match(codes, vectors), axis=1, kind="stable")[:, :5])
 
 
-def test_other_answers_of_a_context_are_no_negatives(minilm: tercet.BiEncoder) -> None:
-    lessons = [*LESSONS, Lesson(LESSONS[0].context, ("Change your password in the settings.",))]
-    found = list(mine(lessons, minilm, MiningConfig(by="model", margin=0, depth=50, negatives=50)))
+def test_other_answers_of_a_context_are_not_negatives(minilm: tercet.BiEncoder) -> None:
+    examples = [*EXAMPLES, Example(EXAMPLES[0].context, ("Change your password in the settings.",))]
+    found = list(mine(examples, minilm, MiningConfig(by="model", margin=0, depth=50, negatives=50)))
     assert "Change your password in the settings." not in found[0].candidates
-    assert LESSONS[0].candidates[0] not in found[-1].candidates[1:]
+    assert EXAMPLES[0].candidates[0] not in found[-1].candidates[1:]
 
 
-def test_a_larger_margin_leaves_fewer(minilm: tercet.BiEncoder) -> None:
+def test_a_larger_margin_yields_fewer_negatives(minilm: tercet.BiEncoder) -> None:
     counts = [
         sum(
-            len(lesson.candidates)
-            for lesson in mine(LESSONS, minilm, MiningConfig(by="model", margin=margin, negatives=40))
+            len(example.candidates)
+            for example in mine(EXAMPLES, minilm, MiningConfig(by="model", margin=margin, negatives=40))
         )
         for margin in (0.0, 0.3)
     ]
     assert counts[1] < counts[0]
 
 
-def test_a_poly_encoder_mines_too(tiny_folder: FolderOf) -> None:
+def test_a_poly_encoder_mines_negatives(tiny_folder: FolderOf) -> None:
     scorer = tercet.PolyEncoder.from_backbone(
         tiny_folder("bert"), config=tercet.PolyConfig(codes=3), device="cpu"
     )
-    lessons = [Lesson(f"the {n}", (f"a {n} dog",)) for n in "abcdef"]
-    found = list(mine(lessons, scorer, MiningConfig(by="model", margin=0, negatives=2)))
+    examples = [Example(f"the {n}", (f"a {n} dog",)) for n in "abcdef"]
+    found = list(mine(examples, scorer, MiningConfig(by="model", margin=0, negatives=2)))
     assert len(found) == 6
 
 
-def test_negatives_that_are_there_stay(minilm: tercet.BiEncoder) -> None:
-    lessons = [Lesson(lesson.context, (*lesson.candidates, "given")) for lesson in LESSONS[:5]]
-    assert all(lesson.candidates[1] == "given" for lesson in mine(lessons, minilm, MiningConfig()))
+def test_given_negatives_are_kept(minilm: tercet.BiEncoder) -> None:
+    examples = [Example(example.context, (*example.candidates, "given")) for example in EXAMPLES[:5]]
+    assert all(example.candidates[1] == "given" for example in mine(examples, minilm, MiningConfig()))
 
 
-def test_pairs_with_scores_are_no_answers(minilm: tercet.BiEncoder) -> None:
-    with pytest.raises(DataError, match="file, line 1: negatives are mined for answers"):
-        list(mine([Lesson("a", ("b",), (0.0,), "file, line 1")], minilm, MiningConfig()))
+def test_scored_pairs_are_refused(minilm: tercet.BiEncoder) -> None:
+    with pytest.raises(DataError, match="file, line 1: mining needs answers, and this row has a score"):
+        list(mine([Example("a", ("b",), (0.0,), "file, line 1")], minilm, MiningConfig()))
 
 
-def test_nothing_to_mine_for_is_said(minilm: tercet.BiEncoder) -> None:
-    with pytest.raises(DataError, match="no lessons"):
+def test_mining_needs_examples(minilm: tercet.BiEncoder) -> None:
+    with pytest.raises(DataError, match="there are no examples to mine negatives for"):
         list(mine([], minilm, MiningConfig()))
 
 
@@ -93,6 +94,6 @@ def test_nothing_to_mine_for_is_said(minilm: tercet.BiEncoder) -> None:
         ({"margin": -1}, "margin must be a number of at least 0"),
     ],
 )
-def test_settings_that_cannot_be_are_refused(settings: dict[str, Any], message: str) -> None:
+def test_invalid_settings_are_refused(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         MiningConfig(**settings)

@@ -1,4 +1,4 @@
-"""Objectives: what they ask for, that they can be learnt, and that saving memory changes nothing."""
+"""Objectives: which scorers they train, their losses, and gradients that gradient caching does not change."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -10,13 +10,17 @@ import torch
 from tests.conftest import SENTENCES
 
 import tercet
-from tercet.records import Lesson
+from tercet.errors import InputError
+from tercet.records import Example
+from tercet.settings.models import SCORER_CONFIGS
+from tercet.settings.training import OBJECTIVE_KINDS, ObjectiveConfig
 from tercet.training import losses
-from tercet.training.examples import Example, tokenise
-from tercet.training.objectives import make_objective
-from tercet.training.settings import ObjectiveConfig
+from tercet.training.objectives import OBJECTIVES, make_objective
+from tercet.training.targets import Targets
+from tercet.training.tokenized import TokenizedExample, tokenize
 
 FolderOf = Callable[[str], Path]
+Batch = list[TokenizedExample]
 
 SCORERS: dict[str, Callable[[Path], Any]] = {
     "bi": lambda folder: tercet.BiEncoder.from_backbone(folder, device="cpu"),
@@ -31,67 +35,101 @@ SCORERS: dict[str, Callable[[Path], Any]] = {
     ),
     "cross": lambda folder: tercet.CrossEncoder.from_backbone(folder, device="cpu"),
     "cross-classes": lambda folder: tercet.CrossEncoder.from_backbone(
-        folder, config=tercet.CrossConfig(outputs=3, head="dense"), device="cpu"
+        folder, config=tercet.CrossConfig(num_labels=3, head="dense"), device="cpu"
     ),
 }
 
 CONTEXTS, ANSWERS = SENTENCES[:4], SENTENCES[4:]
-LESSONS: dict[str, list[Lesson]] = {
+EXAMPLES: dict[str, list[Example]] = {
     "softmax": [
-        Lesson(c, (a,), (float(n % 3),)) for n, (c, a) in enumerate(zip(CONTEXTS, ANSWERS, strict=True))
+        Example(c, (a,), (float(n % 3),)) for n, (c, a) in enumerate(zip(CONTEXTS, ANSWERS, strict=True))
     ],
     "cosine": [
-        Lesson(c, (a,), (5.0 * (n % 2),)) for n, (c, a) in enumerate(zip(CONTEXTS, ANSWERS, strict=True))
+        Example(c, (a,), (5.0 * (n % 2),)) for n, (c, a) in enumerate(zip(CONTEXTS, ANSWERS, strict=True))
     ],
     "triplet": [
-        Lesson(c, (a, CONTEXTS[n - 1])) for n, (c, a) in enumerate(zip(CONTEXTS, ANSWERS, strict=True))
+        Example(c, (a, CONTEXTS[n - 1])) for n, (c, a) in enumerate(zip(CONTEXTS, ANSWERS, strict=True))
     ],
     "margin_mse": [
-        Lesson(c, (a, CONTEXTS[n - 1]), (2.0, -1.0 * n))
+        Example(c, (a, CONTEXTS[n - 1]), (2.0, -1.0 * n))
         for n, (c, a) in enumerate(zip(CONTEXTS, ANSWERS, strict=True))
     ],
 }
-LESSONS["in_batch"] = LESSONS["ranking"] = LESSONS["triplet"]
-LESSONS["order"] = LESSONS["cosine"]
-LESSONS["classes"], LESSONS["regression"] = LESSONS["softmax"], LESSONS["cosine"]
-LESSONS["distribution"] = LESSONS["margin_mse"]
+EXAMPLES["in_batch"] = EXAMPLES["listwise"] = EXAMPLES["triplet"]
+EXAMPLES["cosent"] = EXAMPLES["cosine"]
+EXAMPLES["cross_entropy"], EXAMPLES["bce"] = EXAMPLES["softmax"], EXAMPLES["cosine"]
+EXAMPLES["kl_divergence"] = EXAMPLES["margin_mse"]
 
 FITTING = [
     *[
         ("bi", kind)
-        for kind in ("softmax", "cosine", "order", "triplet", "in_batch", "margin_mse", "distribution")
+        for kind in ("softmax", "cosine", "cosent", "triplet", "in_batch", "margin_mse", "kl_divergence")
     ],
     *[("bi-two-towers", kind) for kind in ("softmax", "in_batch")],
     *[
         (scorer, kind)
         for scorer in ("poly", "poly-first")
-        for kind in ("in_batch", "margin_mse", "distribution")
+        for kind in ("in_batch", "margin_mse", "kl_divergence")
     ],
-    *[("cross", kind) for kind in ("regression", "ranking")],
-    ("cross-classes", "classes"),
+    *[("cross", kind) for kind in ("bce", "listwise")],
+    ("cross-classes", "cross_entropy"),
 ]
 
 
 def config_of(kind: str, **settings: Any) -> ObjectiveConfig:
-    if kind in ("cosine", "regression"):
-        settings["highest"] = 5.0
+    if kind in ("cosine", "cosent", "bce"):
+        settings["max_score"] = 5.0
     return ObjectiveConfig(kind=kind, **settings)  # type: ignore[arg-type]
 
 
-def prepared(scorer_name: str, kind: str, folder: Path, **options: Any) -> tuple[Any, Any, list[Example]]:
+def prepare(scorer_name: str, kind: str, folder: Path, **options: Any) -> tuple[Any, Any, Batch]:
+    """A scorer, an objective and its batch."""
     scorer = SCORERS[scorer_name](folder)
     torch.manual_seed(0)
-    scale = 20.0 if scorer.kind == "bi" else 1.0  # cosines alone cannot lead by much
+    scale = 1.0 if scorer.kind == "cross" else 20.0  # cosines have a small range
     objective = make_objective(config_of(kind, score_scale=scale), scorer, **options)
-    return scorer, objective, tokenise(scorer, LESSONS[kind])
+    return scorer, objective, tokenize(scorer, EXAMPLES[kind])
+
+
+def test_every_objective_of_the_settings_is_implemented() -> None:
+    assert tuple(OBJECTIVES) == OBJECTIVE_KINDS
+
+
+@pytest.mark.parametrize("kind", OBJECTIVE_KINDS)
+def test_every_objective_declares_scorers_targets_and_a_measure(kind: Any) -> None:
+    objective = OBJECTIVES[kind]
+    assert objective.trains
+    assert set(objective.trains) <= set(SCORER_CONFIGS)
+    assert isinstance(objective.targets, Targets)
+    assert callable(objective.measure)
+    assert not objective.__abstractmethods__
+
+
+@pytest.mark.parametrize("kind", OBJECTIVE_KINDS)
+def test_every_objective_trains_exactly_the_scorers_it_declares(kind: Any, tiny_folder: FolderOf) -> None:
+    trained = set()
+    for name in ("bi", "poly", "cross-classes" if kind == "cross_entropy" else "cross"):
+        scorer = SCORERS[name](tiny_folder("bert"))
+        if scorer.kind in OBJECTIVES[kind].trains:
+            objective = make_objective(config_of(kind), scorer)
+            objective.check_examples(EXAMPLES[kind], scorer)
+            assert objective(scorer, tokenize(scorer, EXAMPLES[kind])).requires_grad
+            assert objective.measure(scorer, EXAMPLES[kind]).metrics or kind == "softmax"
+            trained.add(scorer.kind)
+        else:
+            with pytest.raises(InputError, match=f"{kind} cannot train a {scorer.kind}-encoder"):
+                make_objective(config_of(kind), scorer)
+    assert trained == set(OBJECTIVES[kind].trains)
 
 
 @pytest.mark.parametrize(("scorer_name", "kind"), FITTING)
-def test_gradient_caching_changes_no_gradient(scorer_name: str, kind: str, tiny_folder: FolderOf) -> None:
+def test_gradient_caching_does_not_change_the_gradients(
+    scorer_name: str, kind: str, tiny_folder: FolderOf
+) -> None:
     gradients = []
-    for chunk_tokens in (None, 12):
-        scorer, objective, examples = prepared(
-            scorer_name, kind, tiny_folder("bert"), chunk_tokens=chunk_tokens
+    for mini_batch_tokens in (None, 12):
+        scorer, objective, examples = prepare(
+            scorer_name, kind, tiny_folder("bert"), mini_batch_tokens=mini_batch_tokens
         )
         objective(scorer, examples).backward()
         gradients.append([weight.grad for weight in scorer.parameters() if weight.grad is not None])
@@ -102,28 +140,28 @@ def test_gradient_caching_changes_no_gradient(scorer_name: str, kind: str, tiny_
 
 
 @pytest.mark.parametrize("kind", ["in_batch", "margin_mse"])
-def test_a_symmetric_model_is_trained_on_what_it_scores(kind: str, tiny_folder: FolderOf) -> None:
+def test_the_loss_of_a_symmetric_model_uses_its_scores(kind: str, tiny_folder: FolderOf) -> None:
     config = tercet.PolyConfig(codes=3, symmetric=True, towers=1, logit_scale=0.1)
     scorer = tercet.PolyEncoder.from_backbone(tiny_folder("bert"), config=config, device="cpu")
-    lessons = LESSONS[kind]
-    objective = make_objective(config_of(kind), scorer)
+    examples = EXAMPLES[kind]
+    objective = make_objective(config_of(kind, score_scale=1.0), scorer)
     with torch.no_grad():
-        found = float(objective(scorer, tokenise(scorer, lessons)))
-    contexts = [lesson.context for lesson in lessons]
+        found = float(objective(scorer, tokenize(scorer, examples)))
+    contexts = [example.context for example in examples]
     if kind == "in_batch":
-        candidates = [lesson.candidates[place] for place in (0, 1) for lesson in lessons]
+        candidates = [example.candidates[position] for position in (0, 1) for example in examples]
         scores = torch.from_numpy(scorer.score_many(contexts, candidates))
-        expected = losses.ranking(scores, torch.arange(len(lessons)))
+        expected = losses.listwise(scores, torch.arange(len(examples)))
     else:
-        rows = [scorer.score(lesson.context, lesson.candidates) for lesson in lessons]
+        rows = [scorer.score(example.context, example.candidates) for example in examples]
         expected = losses.margin_mse(
-            torch.tensor(np.stack(rows)), torch.tensor([lesson.targets for lesson in lessons])
+            torch.tensor(np.stack(rows)), torch.tensor([example.targets for example in examples])
         )
     assert found == pytest.approx(float(expected), rel=1e-4)
 
 
 def test_gradient_caching_repeats_the_dropout(tiny_folder: FolderOf) -> None:
-    scorer, objective, examples = prepared("bi", "in_batch", tiny_folder("bert"), chunk_tokens=12)
+    scorer, objective, examples = prepare("bi", "in_batch", tiny_folder("bert"), mini_batch_tokens=12)
     scorer.train()
     torch.manual_seed(1)
     loss = objective(scorer, examples)
@@ -132,15 +170,15 @@ def test_gradient_caching_repeats_the_dropout(tiny_folder: FolderOf) -> None:
     scorer.zero_grad()
     torch.manual_seed(1)
     objective(scorer, examples).backward()
-    again = scorer.context_tower.encoder.transformer.embeddings.word_embeddings.weight.grad
-    torch.testing.assert_close(again, gradient)
+    repeated = scorer.context_tower.encoder.transformer.embeddings.word_embeddings.weight.grad
+    torch.testing.assert_close(repeated, gradient)
 
 
-def test_gradient_caching_keeps_little(tiny_folder: FolderOf) -> None:
-    kept = []
-    for chunk_tokens in (None, 12):
-        scorer, objective, examples = prepared(
-            "bi", "in_batch", tiny_folder("bert"), chunk_tokens=chunk_tokens
+def test_gradient_caching_stores_few_activations(tiny_folder: FolderOf) -> None:
+    stored = []
+    for mini_batch_tokens in (None, 12):
+        scorer, objective, examples = prepare(
+            "bi", "in_batch", tiny_folder("bert"), mini_batch_tokens=mini_batch_tokens
         )
         total = 0
 
@@ -151,44 +189,44 @@ def test_gradient_caching_keeps_little(tiny_folder: FolderOf) -> None:
 
         with torch.autograd.graph.saved_tensors_hooks(count, lambda tensor: tensor):
             objective(scorer, examples)
-        kept.append(total)
-    assert kept[1] < kept[0] / 5
+        stored.append(total)
+    assert stored[1] < stored[0] / 5
 
 
-def test_in_batch_by_hand(tiny_folder: FolderOf) -> None:
-    scorer, objective, examples = prepared("bi", "in_batch", tiny_folder("bert"))
+def test_in_batch_equals_the_loss_of_all_scores(tiny_folder: FolderOf) -> None:
+    scorer, objective, examples = prepare("bi", "in_batch", tiny_folder("bert"))
     table = torch.from_numpy(scorer.score_many(CONTEXTS, [*ANSWERS, *(CONTEXTS[n - 1] for n in range(4))]))
     expected = -(20 * table).log_softmax(dim=1)[range(4), range(4)].mean()
     torch.testing.assert_close(objective(scorer, examples), expected, rtol=1e-4, atol=1e-5)
 
 
-def test_a_copy_of_the_answer_is_no_negative(tiny_folder: FolderOf) -> None:
+def test_a_copy_of_the_answer_is_not_a_negative(tiny_folder: FolderOf) -> None:
     scorer = SCORERS["bi"](tiny_folder("bert"))
-    objective = make_objective(ObjectiveConfig(kind="in_batch"), scorer)
-    lessons = [Lesson("a dog", ("never",)), Lesson("old house", ("never",)), Lesson("bread", ("water",))]
-    table = torch.from_numpy(scorer.score_many([lesson.context for lesson in lessons], ["never", "water"]))
+    objective = make_objective(ObjectiveConfig(kind="in_batch", score_scale=1.0), scorer)
+    examples = [Example("a dog", ("never",)), Example("old house", ("never",)), Example("bread", ("water",))]
+    table = torch.from_numpy(scorer.score_many([example.context for example in examples], ["never", "water"]))
     expected = -table.log_softmax(dim=1)[[0, 1], 0].sum() - (
         table[2, 1] - torch.stack([table[2, 0], table[2, 0], table[2, 1]]).logsumexp(dim=0)
     )
     torch.testing.assert_close(
-        objective(scorer, tokenise(scorer, lessons)), expected / 3, rtol=1e-4, atol=1e-5
+        objective(scorer, tokenize(scorer, examples)), expected / 3, rtol=1e-4, atol=1e-5
     )
 
 
-def test_rows_of_a_ranking_may_differ_in_length(tiny_folder: FolderOf) -> None:
+def test_listwise_rows_may_differ_in_length(tiny_folder: FolderOf) -> None:
     scorer = SCORERS["cross"](tiny_folder("bert"))
-    objective = make_objective(ObjectiveConfig(kind="ranking"), scorer)
-    lessons = [Lesson("a dog", ("never", "bread")), Lesson("old house", ("water", "a dog", "never"))]
-    scores = [torch.from_numpy(scorer.score(lesson.context, lesson.candidates)) for lesson in lessons]
+    objective = make_objective(ObjectiveConfig(kind="listwise"), scorer)
+    examples = [Example("a dog", ("never", "bread")), Example("old house", ("water", "a dog", "never"))]
+    scores = [torch.from_numpy(scorer.score(example.context, example.candidates)) for example in examples]
     expected = -sum(row.log_softmax(dim=0)[0] for row in scores) / 2
-    torch.testing.assert_close(objective(scorer, tokenise(scorer, lessons)), expected, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(objective(scorer, tokenize(scorer, examples)), expected, rtol=1e-4, atol=1e-5)
 
 
 def test_a_batch_of_one_has_no_negatives(tiny_folder: FolderOf) -> None:
     scorer = SCORERS["bi"](tiny_folder("bert"))
     objective = make_objective(ObjectiveConfig(kind="in_batch"), scorer)
-    with pytest.raises(tercet.InputError, match="use a larger batch, or give negatives"):
-        objective(scorer, tokenise(scorer, [Lesson("a dog", ("never",))]))
+    with pytest.raises(InputError, match="use a larger batch, or add negatives"):
+        objective(scorer, tokenize(scorer, [Example("a dog", ("never",))]))
 
 
 @pytest.mark.parametrize(
@@ -197,27 +235,27 @@ def test_a_batch_of_one_has_no_negatives(tiny_folder: FolderOf) -> None:
         (
             "poly",
             "softmax",
-            "softmax does not train a poly-encoder: choose one of in_batch, margin_mse, distribution",
+            "softmax cannot train a poly-encoder: choose one of in_batch, margin_mse, kl_divergence",
         ),
-        ("bi", "ranking", "ranking does not train a bi-encoder: choose one of softmax, cosine, order"),
+        ("bi", "listwise", "listwise cannot train a bi-encoder: choose one of softmax, cosine, cosent"),
         (
             "cross",
             "in_batch",
-            "in_batch does not train a cross-encoder: choose one of regression, classes, ranking",
+            "in_batch cannot train a cross-encoder: choose one of bce, cross_entropy, listwise",
         ),
-        ("cross-classes", "ranking", "ranking needs a cross-encoder with 1 output, got 3"),
+        ("cross-classes", "listwise", "listwise needs a cross-encoder with 1 output, got 3"),
     ],
 )
-def test_an_objective_of_another_kind_is_refused(
+def test_an_objective_refuses_scorers_it_cannot_train(
     scorer_name: str, kind: str, message: str, tiny_folder: FolderOf
 ) -> None:
-    with pytest.raises(tercet.InputError, match=message):
+    with pytest.raises(InputError, match=message):
         make_objective(config_of(kind), SCORERS[scorer_name](tiny_folder("bert")))
 
 
-def test_a_teachers_rows_need_equally_many_candidates(tiny_folder: FolderOf) -> None:
+def test_distillation_needs_equally_many_candidates_per_row(tiny_folder: FolderOf) -> None:
     scorer = SCORERS["bi"](tiny_folder("bert"))
     objective = make_objective(ObjectiveConfig(kind="margin_mse"), scorer)
-    lessons = [Lesson("a", ("b", "c"), (1.0, 0.0)), Lesson("d", ("e",), (1.0,))]
-    with pytest.raises(tercet.InputError, match=r"equally many candidates, got \[1, 2\]"):
-        objective(scorer, tokenise(scorer, lessons))
+    examples = [Example("a", ("b", "c"), (1.0, 0.0)), Example("d", ("e",), (1.0,))]
+    with pytest.raises(InputError, match=r"equally many candidates in every row of a batch, got \[1, 2\]"):
+        objective(scorer, tokenize(scorer, examples))

@@ -1,24 +1,25 @@
-"""Scored pairs as rows that a student can be taught by: a text, its best partner, another one."""
+"""Scored pairs as examples for distillation: a text, its best-scored partner, and a worse one."""
 
 from collections.abc import Iterable, Iterator
-from hashlib import sha256
 from typing import Any
 
+from tercet.files.digest import text_digest
+
 HELD_OUT = 10
-"""Of so many texts one is looked at instead of learnt from, with all its rows."""
+"""One of this many texts is dev data, with all its rows."""
 
 
 def split(rows: Iterable[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Rows to learn from and rows to look at, which share no context."""
+    """Training rows and dev rows, which share no context."""
     parts: tuple[list[dict[str, Any]], list[dict[str, Any]]] = ([], [])
     for row in rows:
-        digest = sha256(row["context"].encode()).digest()
-        parts[digest[0] % HELD_OUT == 0].append(row)
+        is_dev = int(text_digest(row["context"]), base=16) % HELD_OUT == 0
+        parts[is_dev].append(row)
     return parts
 
 
 def contrasts(pairs: Iterable[tuple[str, str, float]]) -> Iterator[dict[str, Any]]:
-    """Of each text, whichever side it stood on, the best partner against every one that scores less."""
+    """For each text, on either side, its best partner together with every partner that scores less."""
     partners: dict[str, dict[str, float]] = {}
     for left, right, score in pairs:
         partners.setdefault(left, {})[right] = score

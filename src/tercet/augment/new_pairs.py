@@ -1,31 +1,37 @@
-"""The pairs that one sampler makes of texts, those left out that have a label already."""
+"""The new pairs of one sampler, without pairs that are labelled already."""
 
 from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
+from typing import NamedTuple
 
-from tercet.augment.sampling import (
-    Places,
-    Sampler,
-    SamplingConfig,
-    bm25_pairs,
-    random_pairs,
-    semantic_pairs,
-    some,
-)
+from tercet.augment.sampling import PositionPair, bm25_pairs, random_pairs, semantic_pairs
 from tercet.augment.silver import NewPair
-from tercet.data.overlap import folded
+from tercet.data.overlap import comparison_key
+from tercet.data.reservoir import reservoir_sample
 from tercet.errors import DataError, InputError
-from tercet.models.scorer import Scorer
-from tercet.similar import unit_vectors
+from tercet.scorers.scorer import Scorer
+from tercet.settings.augment import Sampler, SamplingConfig
+from tercet.similar import unit_text_vectors
 
-DEPENDS_ON: dict[Sampler, tuple[str, ...]] = {
-    "random": ("pairs", "seed"),
-    "kde": ("pairs", "pool", "seed"),
-    "bm25": ("pairs", "seed", "top_k"),
-    "semantic": ("pairs", "seed", "top_k"),
-    "bm25+semantic": ("pairs", "seed", "top_k"),
+
+class SamplerSpec(NamedTuple):
+    """What a sampler uses, and which settings it depends on."""
+
+    settings: tuple[str, ...]
+    is_random: bool = False
+    bm25: bool = False
+    semantic: bool = False
+    matches_gold: bool = False
+    """Whether more pairs are labelled than kept, to match the distribution of gold scores."""
+
+
+SAMPLERS: dict[Sampler, SamplerSpec] = {
+    "random": SamplerSpec(("pairs", "seed"), is_random=True),
+    "kde": SamplerSpec(("pairs", "pool", "seed"), is_random=True, matches_gold=True),
+    "bm25": SamplerSpec(("pairs", "seed", "top_k"), bm25=True),
+    "semantic": SamplerSpec(("pairs", "seed", "top_k"), semantic=True),
+    "bm25+semantic": SamplerSpec(("pairs", "seed", "top_k"), bm25=True, semantic=True),
 }
-"""The settings that a sampler looks at."""
 
 
 def new_pairs(
@@ -36,48 +42,50 @@ def new_pairs(
     known: Collection[tuple[str, str]] = frozenset(),
     searcher: Scorer | None = None,
 ) -> list[NewPair]:
-    """Pairs of different texts, each once, in either order.
+    """Pairs of different texts, each once, in one of the two orders.
 
     Args:
-        texts: all different (``distinct_texts``).
-        known: pairs that have a label, folded, both ways round.
+        texts: distinct texts (``distinct_texts``).
+        known: the keys of labelled pairs, in both directions.
         searcher: the bi-encoder of ``semantic``.
     """
-    keys = [folded(text) for text in texts]
-    found = (pair for pair in _found(texts, sampler, config, searcher) if _key(keys, pair) not in known)
-    if sampler in ("random", "kde"):
-        chosen = list(islice(found, wanted(sampler, config)))
+    keys = [comparison_key(text) for text in texts]
+    found = (
+        (left, right)
+        for left, right in _sample(texts, sampler, config, searcher)
+        if (keys[left], keys[right]) not in known
+    )
+    if SAMPLERS[sampler].is_random:
+        chosen = list(islice(found, pairs_to_label(sampler, config)))
+    elif config.pairs is None:
+        chosen = list(found)
     else:
-        chosen = some(found, config.pairs, seed=config.seed)
+        chosen = reservoir_sample(found, config.pairs, seed=config.seed)
     if not chosen:
-        raise DataError(
-            f"{sampler} found no pair among {len(texts):,} texts that has no label yet: give more texts"
-        )
+        raise DataError(f"{sampler} found no unlabelled pair among {len(texts):,} texts: add texts")
     return [NewPair(texts[left], texts[right], sampler, (left, right)) for left, right in chosen]
 
 
-def wanted(sampler: Sampler, config: SamplingConfig) -> int | None:
-    """How many pairs are to be labelled; None: all that are found."""
-    return config.pairs * config.pool if config.pairs is not None and sampler == "kde" else config.pairs
+def pairs_to_label(sampler: Sampler, config: SamplingConfig) -> int | None:
+    """The number of pairs to label; None for all that are found."""
+    if config.pairs is None:
+        return None
+    return config.pairs * config.pool if SAMPLERS[sampler].matches_gold else config.pairs
 
 
-def _found(
+def _sample(
     texts: Sequence[str], sampler: Sampler, config: SamplingConfig, searcher: Scorer | None
-) -> Iterator[Places]:
-    if sampler in ("random", "kde"):
+) -> Iterator[PositionPair]:
+    spec = SAMPLERS[sampler]
+    if spec.is_random:
         yield from random_pairs(len(texts), seed=config.seed)
-        return
-    seen: set[Places] = set()
-    if "bm25" in sampler:
+    seen: set[PositionPair] = set()
+    if spec.bm25:
         for pair in bm25_pairs(texts, top_k=config.top_k):
             seen.add(pair)
             yield pair
-    if "semantic" in sampler:
+    if spec.semantic:
         if searcher is None:
-            raise InputError("semantic sampling needs a bi-encoder that searches")
-        found = semantic_pairs(unit_vectors(searcher, texts), top_k=config.top_k)
+            raise InputError("semantic sampling needs a bi-encoder: give a searcher")
+        found = semantic_pairs(unit_text_vectors(searcher, texts), top_k=config.top_k)
         yield from (pair for pair in found if pair not in seen)
-
-
-def _key(keys: Sequence[str], pair: Places) -> tuple[str, str]:
-    return keys[pair[0]], keys[pair[1]]

@@ -1,77 +1,67 @@
-"""Augmented SBERT from recipe to students, step by step; every step's file is kept (``steps.py``).
+"""Augmented SBERT from recipe to students, as a sequence of cached steps (``steps.py``).
 
 gold.jsonl, dev.jsonl, test.jsonl
-before-labeller              what all labellers begin with, if they come after another recipe
-labeller-SEED                what labels
+before-labeller              the model that all labellers start from, if their recipe has ``after``
+labeller-SEED                cross-encoders
 pairs-SAMPLER.jsonl          new pairs
-labelled-SAMPLER.jsonl       with scores
-silver-SAMPLER.jsonl         those that are learnt; of changed words, made of gold at once
-before-student               the same for students
-student-SAMPLER-SEED         who learns
+labelled-SAMPLER.jsonl       new pairs with scores
+silver-SAMPLER.jsonl         the pairs that students learn from; for changed words, made from gold directly
+before-student               the model that all students start from
+student-SAMPLER-SEED         students
 """
 
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from hashlib import sha256
-from itertools import islice
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from tercet.augment.changes import change_words
-from tercet.augment.contrasts import contrasts, split
-from tercet.augment.gold import Gold, pairs_in, read_gold, read_texts, targets, write_lessons, write_rows
-from tercet.augment.like_gold import like_gold
-from tercet.augment.new_pairs import DEPENDS_ON, new_pairs, wanted
-from tercet.augment.noise import Noise, label_noise
-from tercet.augment.origins import origin_of, origin_of_words
-from tercet.augment.recipe import AugmentRecipe
-from tercet.augment.sampling import Sampler, SamplingConfig, distinct_texts
-from tercet.augment.silver import (
-    PAIRS_AT_ONCE,
-    Range,
-    Silver,
-    agreed,
-    decided,
-    label,
-    read_new_pairs,
-    read_silver,
-    write_pairs,
+from tercet.augment.cache import StepCache
+from tercet.augment.checks import check_labeller_model, check_recipe, distils
+from tercet.augment.gold import Gold, pairs_in, read_gold, read_texts, scores_of
+from tercet.augment.label_noise import LabelNoise
+from tercet.augment.new_pairs import SAMPLERS, pairs_to_label
+from tercet.augment.sampling import distinct_texts
+from tercet.augment.silver import ScoreRange
+from tercet.augment.steps import (
+    ChangeWords,
+    Labellers,
+    LabelPairs,
+    MeasureNoise,
+    SamplePairs,
+    SelectSilver,
+    Train,
+    WriteContrasts,
+    WriteGold,
+    check_no_leak,
+    file_name,
 )
-from tercet.augment.steps import Steps, hash_of, whole_lines
-from tercet.augment.words import Change, WordConfig
-from tercet.config import Precision
-from tercet.data.overlap import folded
-from tercet.data.rows import count_rows, read_rows
-from tercet.errors import DataError, InputError
-from tercet.files import read_json
-from tercet.models.cross import CrossEncoder
-from tercet.models.load import load
-from tercet.records import Lesson
-from tercet.training.recipe import Recipe
-from tercet.training.run import run_recipe, with_seed
-from tercet.training.run_folder import Teller
+from tercet.data.rows import count_rows
+from tercet.errors import InputError
+from tercet.files.structured import read_json
+from tercet.settings.augment import AugmentRecipe, Sampler, SamplingConfig
+from tercet.settings.models import Precision
+from tercet.settings.recipe import Recipe
+from tercet.training.reporter import Reporter
 
-GOLD_ALONE = "gold alone"
+GOLD_ONLY = "gold only"
 
 
 @dataclass(frozen=True)
-class Made:
-    """What a run has made."""
+class Augmented:
+    """The results of a pipeline."""
 
     gold: Gold
-    scores: Range
+    scores: ScoreRange
     silver: dict[str, Path]
-    """Files, by sampler or change."""
+    """Files of silver pairs, by sampler or word change."""
     students: dict[str, list[Path]]
-    """Models of all seeds, by sampler or change; those of gold alone first."""
+    """Models of all seeds, by sampler or word change; those of gold data only come first."""
     labellers: list[Path]
-    noise: Noise | None
-    """Of the labellers, if there are any."""
+    noise: LabelNoise | None
+    """The noise of the labellers, if there are any."""
     notes: list[str]
-    """What did not go as asked."""
+    """Notes on deviations from the recipe, such as fewer pairs than requested."""
 
 
 class Pipeline:
@@ -85,305 +75,167 @@ class Pipeline:
         root: Path | None = None,
         device: str | None = None,
         precision: Precision = "fp32",
-        teller: Teller | None = None,
+        reporter: Reporter | None = None,
     ) -> None:
         """``precision`` is that of labelling."""
+        check_recipe(recipe)
         self.recipe = recipe
-        self.scores = Range(lowest=recipe.student.objective.lowest, highest=recipe.student.objective.highest)
+        objective = recipe.student.objective
+        self.scores = ScoreRange(min_score=objective.min_score, max_score=objective.max_score)
         self._root, self._device = root, device
         self._precision: Precision = precision
-        self._teller = teller or Teller()
-        self._steps = Steps(folder, say=self._teller.say)
+        self._reporter = reporter or Reporter()
+        self._cache = StepCache(folder, report=self._reporter.report)
         self._notes: list[str] = []
 
     @property
-    def made(self) -> list[str]:
-        """The steps that were not there yet."""
-        return self._steps.made
+    def computed(self) -> list[str]:
+        """The results that were not cached."""
+        return self._cache.computed
 
-    def run(self) -> Made:
-        """Do what has not been done yet."""
-        self._teller.say("reading data")
+    def run(self) -> Augmented:
+        """Compute all results that are not cached."""
+        self._reporter.report("reading data")
         gold = read_gold(self.recipe, self.scores, self._root)
-        if self.recipe.labelling.labels == "binary" and len(np.unique(targets(gold.dev))) > 2:
-            raise InputError(
-                'labels = "binary" needs dev data of matches and others; this has grades: use "soft"'
-            )
-        files = self._gold_files(gold)
-        silver: dict[str, Path] = {change: self._changed(change, gold) for change in self._changes()}
+        check_labeller_model(self.recipe)
+        if self.recipe.labelling.labels == "binary" and len(np.unique(scores_of(gold.dev))) > 2:
+            raise InputError('labels = "binary" needs dev data with two different scores: use "soft"')
+        splits = {"gold": gold.train, "dev": gold.dev, "test": gold.test}
+        files = {name: self._cache.get(WriteGold(name, examples)) for name, examples in splits.items()}
+        silver = self._changed_words(gold)
+        students: dict[str, list[Path]] = {}
+        if not distils(self.recipe):  # distillation needs several candidates per text
+            students[GOLD_ONLY] = self._students(GOLD_ONLY, [files["gold"]], files, gold)
+        for change, file in silver.items():
+            students[change] = self._train_students(change, file, files, gold)
         labellers: list[Path] = []
         noise = None
-        students: dict[str, list[Path]] = {}
-        if not self.recipe.distils:  # which takes several candidates of a text
-            students[GOLD_ALONE] = self._students(GOLD_ALONE, [files["gold"]], files, gold)
-        for change in silver:
-            students[change] = self._taught(change, silver[change], files, gold)
         if self.recipe.labeller is not None and self.recipe.sampling is not None:
             labellers = self._labellers(self.recipe.labeller, files, gold)
             noise = self._noise(labellers, files, gold)
             texts = self._texts(gold)
             for sampler in self.recipe.sampling.samplers:
-                config = self.recipe.sampling
-                for number in range(1, self._rounds(sampler) + 1):
-                    name = sampler if number == 1 else f"{sampler}, round {number}"
-                    pairs = self._pairs(name, sampler, config, texts, gold)
-                    labelled = self._labelled(name, pairs, labellers)
-                    silver[name] = self._silver(name, sampler, config, labelled, gold, noise)
-                    students[name] = self._taught(name, silver[name], files, gold)
-                    config = replace(config, searcher=str(students[name][0]))
-        return Made(gold, self.scores, silver, students, labellers, noise, self._notes)
+                self._sample(sampler, texts, labellers, noise, files, gold, silver, students)
+        return Augmented(gold, self.scores, silver, students, labellers, noise, self._notes)
 
-    def _changes(self) -> Sequence[Change]:
-        return self.recipe.words.changes if self.recipe.words else ()
+    def _sample(
+        self,
+        sampler: Sampler,
+        texts: Sequence[str],
+        labellers: Sequence[Path],
+        noise: LabelNoise,
+        files: Mapping[str, Path],
+        gold: Gold,
+        silver: dict[str, Path],
+        students: dict[str, list[Path]],
+    ) -> None:
+        """Add the silver pairs and students of one sampler; in later rounds the student searches."""
+        config = self.recipe.sampling or SamplingConfig()
+        rounds = self.recipe.students.rounds if sampler == "semantic" else 1
+        for number in range(1, rounds + 1):
+            title = sampler if number == 1 else f"{sampler}, round {number}"
+            pairs = self._pairs(title, sampler, config, texts, gold)
+            labelled = self._cache.get(
+                LabelPairs(title, pairs, self._loaded(labellers), self.scores, self._reporter.progress)
+            )
+            silver[title] = self._silver(title, sampler, config, labelled, gold, noise)
+            students[title] = self._train_students(title, silver[title], files, gold)
+            config = replace(config, searcher=str(students[title][0]))
 
-    def _rounds(self, sampler: Sampler) -> int:
-        return self.recipe.learning.rounds if sampler == "semantic" else 1
-
-    def _gold_files(self, gold: Gold) -> dict[str, Path]:
-        files = {}
-        for name, lessons in (("gold", gold.train), ("dev", gold.dev), ("test", gold.test)):
-            origin = {"rows": _digest(asdict(lesson) for lesson in lessons)}
-            files[name] = self._steps.file(f"{name}.jsonl", origin, _writes(lessons))
-        return files
-
-    def _labellers(self, recipe: Recipe, files: Mapping[str, Path], gold: Gold) -> list[Path]:
-        """The models that label: the best of several seeds by dev data, or all of them."""
-        data = replace(pairs_in(files["gold"]), both_ways=recipe.train.both_ways)
-        recipe = self._begun("labeller", recipe, gold)
-        recipe = replace(recipe, train=data, dev=pairs_in(files["dev"]), test=None)
-        found: dict[Path, float] = {}
-        for seed in range(self.recipe.labelling.seeds):
-            run = self._train(f"labeller-{seed}", with_seed(recipe, seed), gold)
-            found[run / "model"] = float(read_json(run / "result.json")["dev"]["spearman"])
-        best = max(found, key=found.__getitem__)
-        return list(found) if self.recipe.labelling.ensemble else [best]
-
-    def _noise(self, labellers: Sequence[Path], files: Mapping[str, Path], gold: Gold) -> Noise:
-        origin = {
-            "labellers": [_fingerprint(each) for each in labellers],
-            "dev": hash_of(files["dev"]),
-            "precision": self._precision,
+    def _changed_words(self, gold: Gold) -> dict[str, Path]:
+        words = self.recipe.words
+        if words is None:
+            return {}
+        return {
+            change: self._cache.get(ChangeWords(change, words, gold, self._device))
+            for change in words.changes
         }
 
-        def make(file: Path) -> None:
-            noise = label_noise([self._cross(each) for each in labellers], gold.dev, self.scores)
-            file.write_text(json.dumps(asdict(noise)), encoding="utf-8")
+    def _labellers(self, recipe: Recipe, files: Mapping[str, Path], gold: Gold) -> list[Path]:
+        """The models that label: the best of several seeds on dev data, or all of them."""
+        data = replace(pairs_in(files["gold"]), both_directions=recipe.train.both_directions)
+        recipe = self._with_trained_base("labeller", recipe, gold)
+        recipe = replace(recipe, train=data, dev=pairs_in(files["dev"]), test=None)
+        quality: dict[Path, float] = {}
+        for seed in range(self.recipe.labelling.seeds):
+            run = self._train(f"labeller-{seed}", recipe.with_seed(seed), gold)
+            quality[run / "model"] = float(read_json(run / "result.json")["dev"]["spearman"])
+        best = max(quality, key=quality.__getitem__)
+        return list(quality) if self.recipe.labelling.ensemble else [best]
 
-        return Noise(**read_json(self._steps.file("noise.json", origin, make)))
+    def _loaded(self, labellers: Sequence[Path]) -> Labellers:
+        return Labellers(list(labellers), self._precision, self._device)
+
+    def _noise(self, labellers: Sequence[Path], files: Mapping[str, Path], gold: Gold) -> LabelNoise:
+        step = MeasureNoise(self._loaded(labellers), files["dev"], gold.dev, self.scores)
+        return LabelNoise(**read_json(self._cache.get(step)))
 
     def _texts(self, gold: Gold) -> list[str]:
         if self.recipe.texts is None:
             return distinct_texts(gold.texts())
         given = list(read_texts(self.recipe.texts, self._root))
-        found = distinct_texts(given)
-        if len(found) < len(given):
-            self._teller.say(f"{len(given):,} texts, {len(found):,} of them different and not empty")
-        return found
+        texts = distinct_texts(given)
+        if len(texts) < len(given):
+            self._reporter.report(f"{len(given):,} texts, {len(texts):,} of them distinct and not empty")
+        return texts
 
     def _pairs(
-        self, name: str, sampler: Sampler, config: SamplingConfig, texts: Sequence[str], gold: Gold
+        self, title: str, sampler: Sampler, config: SamplingConfig, texts: Sequence[str], gold: Gold
     ) -> Path:
-        known = gold.known()
-        searcher = load(config.searcher, device=self._device) if "semantic" in sampler else None
-        origin = {
-            "texts": _digest(texts),
-            "known": _digest(sorted(known)),
-            "sampler": sampler,
-            "settings": {each: getattr(config, each) for each in DEPENDS_ON[sampler]},
-            "searcher": None if searcher is None else searcher.fingerprint,
-        }
-
-        def make(file: Path) -> None:
-            found = new_pairs(texts, sampler, config, known=known, searcher=searcher)
-            write_pairs(found, file)
-
-        made = self._steps.file(f"pairs-{_plain(name)}.jsonl", origin, make)
-        self._note_if_few(name, made, wanted(sampler, config), texts=len(texts))
-        return made
-
-    def _note_if_few(self, name: str, made: Path, asked: int | None, *, texts: int) -> None:
-        count = count_rows(made) or 0
-        if asked is not None and count < asked:
-            more = "texts" if name in ("random", "kde") else "texts, or a larger top_k"
+        step = SamplePairs(title, sampler, config, texts, gold.known_pairs(), self._device)
+        file = self._cache.get(step)
+        wanted, count = pairs_to_label(sampler, config), count_rows(file) or 0
+        if wanted is not None and count < wanted:
+            more = "texts" if SAMPLERS[sampler].is_random else "texts, or raise top_k"
             self._notes.append(
-                f"{name}: {count:,} pairs instead of {asked:,}, since {texts:,} texts give no more that "
-                f"have no label yet; give more {more}"
+                f"{title}: {count:,} pairs instead of {wanted:,}, because {len(texts):,} texts have no more "
+                f"unlabelled ones; add {more}"
             )
-            self._teller.say(self._notes[-1])
-
-    def _labelled(self, name: str, pairs: Path, labellers: Sequence[Path]) -> Path:
-        origin = {
-            "pairs": hash_of(pairs),
-            "labellers": [_fingerprint(each) for each in labellers],
-            "scores": asdict(self.scores),
-            "precision": self._precision,
-        }
-
-        def make(file: Path) -> None:
-            scorers = [self._cross(each) for each in labellers]
-            done, total = whole_lines(file), count_rows(pairs) or 0
-            waiting = islice(read_new_pairs(pairs), done, None)
-            write_pairs(self._counted(label(waiting, scorers, self.scores), done, total), file)
-
-        return self._steps.growing_file(f"labelled-{_plain(name)}.jsonl", origin, make)
-
-    def _counted(self, rows: Iterable[Silver], done: int, total: int) -> Iterator[Silver]:
-        for number, row in enumerate(rows, start=done + 1):
-            yield row
-            if (number - done) % PAIRS_AT_ONCE == 0 or number == total:
-                self._teller.progress(number, total, {})
+            self._reporter.report(self._notes[-1])
+        return file
 
     def _silver(
-        self, name: str, sampler: Sampler, config: SamplingConfig, labelled: Path, gold: Gold, noise: Noise
+        self,
+        title: str,
+        sampler: Sampler,
+        config: SamplingConfig,
+        labelled: Path,
+        gold: Gold,
+        noise: LabelNoise,
     ) -> Path:
-        """What is learnt: pairs that the labellers agree on, spread as gold is, as scores or decisions."""
         labelling = self.recipe.labelling
         threshold = noise.threshold if labelling.labels == "binary" else None
-        origin = {
-            "labelled": hash_of(labelled),
-            "gold": _digest(gold.scores().tolist()),
-            "most_spread": labelling.most_spread,
-            "threshold": threshold,
-            "like gold": [config.pairs, config.seed] if sampler == "kde" else None,
-        }
+        step = SelectSilver(title, sampler, config, labelling, labelled, gold, self.scores, threshold)
+        return self._cache.get(step)
 
-        def rows() -> Iterator[Silver]:
-            found = read_silver(labelled)
-            return found if labelling.most_spread is None else agreed(found, labelling.most_spread)
-
-        def make(file: Path) -> None:
-            given = np.array([row.score for row in rows()])
-            if not len(given):
-                raise DataError(f"{name}: the labellers agree on no pair: raise most_spread, or leave it out")
-            kept = rows()
-            if sampler == "kde" and config.pairs is not None:
-                count = min(config.pairs, len(given))
-                places = set(like_gold(given, gold.scores(), count, seed=config.seed).tolist())
-                kept = (row for place, row in enumerate(kept) if place in places)
-            write_pairs(kept if threshold is None else decided(kept, threshold, self.scores), file)
-
-        return self._steps.file(f"silver-{_plain(name)}.jsonl", origin, make)
-
-    def _changed(self, change: Change, gold: Gold) -> Path:
-        config = self.recipe.words or WordConfig()
-        known = gold.known()
-        origin = {
-            "gold": _digest(asdict(lesson) for lesson in gold.train),
-            "known": _digest(sorted(known)),
-            "words": asdict(replace(config, changes=(change,))),
-            "folders": origin_of_words(change, config),
-        }
-
-        def make(file: Path) -> None:
-            rows = change_words(gold.train, change, config, device=self._device)
-            write_pairs(
-                [row for row in rows if (folded(row.context), folded(row.candidate)) not in known], file
-            )
-
-        return self._steps.file(f"silver-{change}.jsonl", origin, make)
-
-    def _taught(self, name: str, silver: Path, files: Mapping[str, Path], gold: Gold) -> list[Path]:
-        check_unknown(silver, gold)
-        learnt = [files["gold"], silver] if self.recipe.learning.gold else [silver]
-        return self._students(name, learnt, files, gold)
+    def _train_students(self, title: str, silver: Path, files: Mapping[str, Path], gold: Gold) -> list[Path]:
+        """Students of silver pairs, and of gold pairs unless the recipe excludes them."""
+        check_no_leak(silver, gold)
+        data = [files["gold"], silver] if self.recipe.students.gold else [silver]
+        return self._students(title, data, files, gold)
 
     def _students(
-        self, name: str, learnt: Sequence[Path], files: Mapping[str, Path], gold: Gold
+        self, title: str, data: Sequence[Path], files: Mapping[str, Path], gold: Gold
     ) -> list[Path]:
-        """Students of all seeds; where no gold is learnt, dev data is held out of silver."""
-        student = self._begun("student", self.recipe.student, gold)
-        data = replace(pairs_in(*learnt), both_ways=student.train.both_ways)
-        dev = pairs_in(files["dev"]) if files["gold"] in learnt else None
-        if self.recipe.distils:
-            rows = self._contrasts(name, learnt)
-            data, dev = (replace(pairs_in(file), reader="scored", drop_overlap=True) for file in rows)
-        recipe = replace(student, train=data, dev=dev, test=None)
+        """Students of all seeds; without gold pairs, dev data is held out of the silver pairs."""
+        student = self._with_trained_base("student", self.recipe.student, gold)
+        train = replace(pairs_in(*data), both_directions=student.train.both_directions)
+        dev = pairs_in(files["dev"]) if files["gold"] in data else None
+        if distils(self.recipe):
+            rows = [self._cache.get(WriteContrasts(title, data, is_dev)) for is_dev in (False, True)]
+            train, dev = (replace(pairs_in(file), reader="scored", drop_overlap=True) for file in rows)
+        recipe = replace(student, train=train, dev=dev, test=None)
         return [
-            self._train(f"student-{_plain(name)}-{seed}", with_seed(recipe, seed), gold) / "model"
-            for seed in range(self.recipe.learning.seeds)
+            self._train(f"student-{file_name(title)}-{seed}", recipe.with_seed(seed), gold) / "model"
+            for seed in range(self.recipe.students.seeds)
         ]
 
-    def _contrasts(self, name: str, files: Sequence[Path]) -> list[Path]:
-        """Rows to learn from and rows to look at, for a student that distils."""
-        origin = {"files": [hash_of(file) for file in files]}
-
-        def rows(place: int) -> list[dict[str, Any]]:
-            found = split(contrasts(pair for each in files for pair in _scored(each)))[place]
-            if not found:
-                raise DataError(
-                    f"{name}: too few texts have two partners of different scores: raise top_k, or give "
-                    "more texts"
-                )
-            return found
-
-        def make(place: int) -> Callable[[Path], None]:
-            return lambda file: write_rows(rows(place), file)
-
-        names = f"contrasts-{_plain(name)}.jsonl", f"contrasts-{_plain(name)}-dev.jsonl"
-        return [self._steps.file(each, origin, make(place)) for place, each in enumerate(names)]
-
-    def _begun(self, role: str, recipe: Recipe, gold: Gold) -> Recipe:
-        """The recipe with the model to begin with: what it comes after is trained once, for all seeds."""
+    def _with_trained_base(self, role: str, recipe: Recipe, gold: Gold) -> Recipe:
+        """The recipe with its ``after`` replaced by that recipe's model, trained once for all seeds."""
         if recipe.after is None:
             return recipe
         run = self._train(f"before-{role}", recipe.after, gold)
         return replace(recipe, after=None, model=replace(recipe.model, source=str(run / "model")))
 
     def _train(self, name: str, recipe: Recipe, gold: Gold) -> Path:
-        origin = origin_of(recipe, self._root) | {"sealed": _digest(asdict(each) for each in gold.test)}
-
-        def make(folder: Path, begun: bool) -> None:
-            run_recipe(
-                recipe,
-                folder,
-                root=self._root,
-                resume=begun,
-                device=self._device,
-                teller=self._teller,
-                sealed=gold.test,
-            )
-
-        return self._steps.run(name, origin, make)
-
-    def _cross(self, folder: Path) -> CrossEncoder:
-        scorer = load(folder, device=self._device, precision=self._precision)
-        if not isinstance(scorer, CrossEncoder):
-            raise InputError(f"a labeller is a cross-encoder, {folder} is a {scorer.kind}-encoder")
-        return scorer
-
-
-def check_unknown(silver: Path, gold: Gold) -> None:
-    """Raise if a file of silver holds pairs that people have labelled, of dev or test data above all."""
-    known = gold.known()
-    leaked = [row for row in read_silver(silver) if (folded(row.context), folded(row.candidate)) in known]
-    if leaked:
-        raise DataError(
-            f"{silver} holds {len(leaked)} pairs that gold, dev or test data has, such as "
-            f"{leaked[0].context!r}: remove the file, and it is made again without them"
-        )
-
-
-def _fingerprint(model: Path) -> str:
-    """Of a model that a run has made."""
-    return str(read_json(model.parent / "result.json")["fingerprint"])
-
-
-def _writes(lessons: Sequence[Lesson]) -> Callable[[Path], None]:
-    return lambda file: write_lessons(lessons, file)
-
-
-def _scored(file: Path) -> Iterator[tuple[str, str, float]]:
-    for row in read_rows(file):
-        yield row.columns["context"], row.columns["candidate"], float(row.columns["score"])
-
-
-def _plain(name: str) -> str:
-    """A name for a file."""
-    return name.replace(", ", "-").replace(" ", "-").replace("+", "-")
-
-
-def _digest(rows: Iterable[Any]) -> str:
-    digest = sha256()
-    for row in rows:
-        digest.update(json.dumps(row, ensure_ascii=False).encode())
-    return digest.hexdigest()[:16]
+        return self._cache.get(Train(name, recipe, gold.test, self._root, self._device, self._reporter))

@@ -1,4 +1,4 @@
-"""Who proposes words: WordNet, a masked language model, an encoder's table of words."""
+"""Proposers of words: WordNet, a masked language model, an encoder's embedding table."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,14 +12,14 @@ from transformers import AutoModelForMaskedLM
 
 from tercet.augment.wordnet import WordNet
 from tercet.errors import ModelError
-from tercet.models.encoder import read_encoder, read_transformer
-from tercet.models.tokenizer import read_tokenizer
+from tercet.formats.tokenizer import read_tokenizer
+from tercet.formats.transformer import read_encoder, read_transformer
 
 WORD_STARTS = ("Ġ", "▁")
-"""How byte-level BPE and SentencePiece mark a token that begins a word."""
+"""Prefixes of tokens that start a word, in byte-level BPE and SentencePiece."""
 
-BEST = 10
-"""Among so many of the likeliest words one is drawn."""
+MOST_LIKELY = 10
+"""Number of most likely words from which one is drawn."""
 
 
 class Synonyms:
@@ -28,37 +28,37 @@ class Synonyms:
     def __init__(self, folder: Path) -> None:
         self._wordnet = WordNet(folder)
 
-    def instead(self, pieces: Sequence[str], place: int) -> Sequence[str]:
-        """Synonyms of the word, whatever stands around it."""
-        return self._wordnet.synonyms(pieces[place])
+    def replacements(self, pieces: Sequence[str], position: int) -> Sequence[str]:
+        """Synonyms of the word, independent of its surroundings."""
+        return self._wordnet.synonyms(pieces[position])
 
-    def before(self, pieces: Sequence[str], place: int) -> Sequence[str]:
-        """None: a synonym beside its word says it twice."""
+    def insertions(self, pieces: Sequence[str], position: int) -> Sequence[str]:
+        """None: a synonym next to its word would repeat it."""
         return ()
 
 
 class MaskedWords:
-    """What a masked language model reads in a gap."""
+    """The predictions of a masked language model."""
 
-    def __init__(self, folder: Path, *, best: int = BEST) -> None:
+    def __init__(self, folder: Path, *, count: int = MOST_LIKELY) -> None:
         self._model, report = read_transformer(folder, AutoModelForMaskedLM)
         if any("predictions" in name or "lm_head" in name for name in report.missing):
             raise ModelError(
-                f"{folder} has no head that predicts words: give a masked language model, such as one "
-                "that `tercet pretrain` made, or none, and the encoder's own table is used"
+                f"{folder} has no masked-LM head: give a masked language model, such as one of `tercet "
+                "pretrain`, or none, to use the encoder's embedding table"
             )
         self._tokenizer = read_tokenizer(folder)
-        self._best = best
+        self._count = count
         self._words = whole_words(self._tokenizer.convert_ids_to_tokens(list(range(len(self._tokenizer)))))
 
-    def instead(self, pieces: Sequence[str], place: int) -> Sequence[str]:
-        """What fits the place better than other words, the word itself left out."""
-        return self._read([*pieces[:place], self._tokenizer.mask_token, *pieces[place + 1 :]])
+    def replacements(self, pieces: Sequence[str], position: int) -> Sequence[str]:
+        """The most likely words at the position if its word is masked."""
+        return self._read([*pieces[:position], self._tokenizer.mask_token, *pieces[position + 1 :]])
 
-    def before(self, pieces: Sequence[str], place: int) -> Sequence[str]:
-        """What fits between the word and the one before it."""
+    def insertions(self, pieces: Sequence[str], position: int) -> Sequence[str]:
+        """The most likely words between the word and the one before it."""
         return self._read(
-            [*pieces[:place], f"{self._tokenizer.mask_token} {pieces[place]}", *pieces[place + 1 :]]
+            [*pieces[:position], f"{self._tokenizer.mask_token} {pieces[position]}", *pieces[position + 1 :]]
         )
 
     @torch.inference_mode()
@@ -66,50 +66,50 @@ class MaskedWords:
         read = self._tokenizer("".join(pieces), truncation=True, return_tensors="pt")
         gaps = (read.input_ids[0] == self._tokenizer.mask_token_id).nonzero()
         if not len(gaps):
-            return []  # cut away
+            return []  # truncated
         logits: Tensor = self._model(**read).logits[0, int(gaps[0])]
-        return best_words(logits, self._words, self._best)
+        return best_words(logits, self._words, self._count)
 
 
 class NearWords:
-    """The words that lie nearest in an encoder's table; insertions are near the word that follows."""
+    """The nearest words in an encoder's embedding table; insertions resemble the word that follows."""
 
-    def __init__(self, folder: Path, *, best: int = BEST) -> None:
+    def __init__(self, folder: Path, *, count: int = MOST_LIKELY) -> None:
         tokenizer = read_tokenizer(folder)
-        self._best = best
+        self._count = count
         self._words = whole_words(tokenizer.convert_ids_to_tokens(list(range(len(tokenizer)))))
-        self._places = {word: place for place, word in self._words.items()}
+        self._positions = {word: position for position, word in self._words.items()}
         table: Any = read_encoder(folder).transformer.get_input_embeddings()
         self._table = normalize(table.weight.detach(), dim=-1)
 
-    def instead(self, pieces: Sequence[str], place: int) -> Sequence[str]:
-        """The words nearest to the word; none if it is no word of the table."""
-        word = pieces[place].casefold()
-        if word not in self._places:
+    def replacements(self, pieces: Sequence[str], position: int) -> Sequence[str]:
+        """The nearest words, if the word is in the table."""
+        word = pieces[position].casefold()
+        if word not in self._positions:
             return []
-        near = best_words(self._table @ self._table[self._places[word]], self._words, self._best + 1)
+        near = best_words(self._table @ self._table[self._positions[word]], self._words, self._count + 1)
         return [other for other in near if other != word]
 
-    def before(self, pieces: Sequence[str], place: int) -> Sequence[str]:
-        """As ``instead``: something close to what is said anyway."""
-        return self.instead(pieces, place)
+    def insertions(self, pieces: Sequence[str], position: int) -> Sequence[str]:
+        """As ``instead``: words close to the one that follows."""
+        return self.replacements(pieces, position)
 
 
 def whole_words(tokens: Sequence[str]) -> dict[int, str]:
-    """The tokens that are words of letters by themselves, by their ids."""
+    """The tokens that are complete alphabetic words, by id."""
     marked = any(token.startswith(WORD_STARTS) for token in tokens)
     found: dict[int, str] = {}
-    for place, token in enumerate(tokens):
+    for position, token in enumerate(tokens):
         word = token[1:] if token.startswith(WORD_STARTS) else token
-        # WordPiece marks what goes on a word instead, by ##, which is no letter
+        # WordPiece marks continuations by ##, which is not alphabetic
         if (word != token or not marked) and word.isalpha() and len(word) > 1:
-            found[place] = word
+            found[position] = word
     return found
 
 
 def best_words(scores: Tensor, words: dict[int, str], count: int) -> list[str]:
     """The ``count`` words with the highest scores ``[V]``, best first."""
-    places = np.fromiter(words, dtype=np.int64)
-    held = scores[torch.from_numpy(places)]
-    best = held.topk(min(count, len(places))).indices.tolist()
-    return [words[int(places[place])] for place in best]
+    positions = np.fromiter(words, dtype=np.int64)
+    held = scores[torch.from_numpy(positions)]
+    best = held.topk(min(count, len(positions))).indices.tolist()
+    return [words[int(positions[position])] for position in best]

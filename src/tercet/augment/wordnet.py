@@ -1,7 +1,7 @@
-"""Synonyms from a folder in WordNet's own format, such as Debian's /usr/share/wordnet.
+"""Synonyms from a folder in WordNet's format, such as Debian's /usr/share/wordnet.
 
-``index.noun`` has a line for each lemma, with the byte offsets of its synsets in ``data.noun``, the most used
-first; ``data.noun`` has a line for each synset, with its words. Verbs, adjectives and adverbs have the same.
+``index.noun`` has a line per lemma with the byte offsets of its synsets in ``data.noun``, the most frequent
+first. ``data.noun`` has a line per synset with its words. Verbs, adjectives and adverbs have the same files.
 """
 
 from functools import cached_property
@@ -12,11 +12,11 @@ from tercet.errors import DataError
 
 PARTS_OF_SPEECH = ("noun", "verb", "adj", "adv")
 COMMENT = "  "
-"""The licence at the head of each file is indented."""
+"""The licence at the start of each file is indented."""
 
 
 class WordNet:
-    """Words that can stand for another."""
+    """Synonyms of words."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -24,15 +24,15 @@ class WordNet:
         missing = [file.name for file in files if not file.is_file()]
         if missing:
             raise DataError(
-                f"{folder} is no WordNet: {', '.join(missing)} is missing; on Debian install "
-                "wordnet-base and name /usr/share/wordnet"
+                f"{folder} is not a WordNet folder, {', '.join(missing)} is missing: on Debian, install "
+                "wordnet-base and use /usr/share/wordnet"
             )
 
     def synonyms(self, word: str, *, senses: int = 1) -> tuple[str, ...]:
-        """Other words of the ``senses`` most used synsets of a word; none twice.
+        """The other words of the ``senses`` most frequent synsets of a word, without duplicates.
 
-        Of several parts of speech it is taken for the one of which people have seen the most senses: a dog is
-        an animal, not "to chase". A word of several, such as "ice cream", is written with spaces.
+        A word with several parts of speech counts as the one with the most attested senses: "dog" is an
+        animal, not "to chase". Compounds such as "ice cream" are written with spaces.
         """
         lemma = word.casefold().replace(" ", "_")
         known = [part for part in PARTS_OF_SPEECH if lemma in self._index[part]]
@@ -62,14 +62,14 @@ class WordNet:
             words = fields[4 : 4 + 2 * count : 2]
         except (IndexError, ValueError):
             raise DataError(
-                f"{self.folder / f'data.{part}'} has no synset at byte {offset}, where its index says: "
+                f"{self.folder / f'data.{part}'} has no synset at byte {offset}, where the index refers to: "
                 "the files do not belong together"
             ) from None
         return [_plain(word) for word in words]
 
 
 class Entry(NamedTuple):
-    """Of a lemma: how many of its senses were seen in texts, and where its synsets stand."""
+    """A lemma: the number of attested senses, and the offsets of its synsets."""
 
     seen: int
     offsets: tuple[int, ...]
@@ -86,10 +86,10 @@ def _read_index(file: Path) -> dict[str, Entry]:
             seen, *offsets = (int(each) for each in fields[-synsets - 1 :])
             found[fields[0]] = Entry(seen, tuple(offsets))
         except (IndexError, ValueError):
-            raise DataError(f"{file}, line {number} is no line of a WordNet index") from None
+            raise DataError(f"{file}, line {number}: not a line of a WordNet index") from None
     return found
 
 
 def _plain(word: str) -> str:
-    """Without what marks where an adjective may stand, such as ``(p)``, and with spaces."""
+    """The word with spaces, without syntactic markers such as ``(p)``."""
     return word.partition("(")[0].replace("_", " ")

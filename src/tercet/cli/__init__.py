@@ -1,4 +1,4 @@
-"""The command line: one file per command, each importing what it needs only when it runs."""
+"""The command line: one file per command, each of which imports what it needs when it runs."""
 
 from tercet.cli.main import main
 

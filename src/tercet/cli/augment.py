@@ -1,14 +1,11 @@
 """``tercet augment``: more training pairs than people have labelled."""
 
-from typing import cast
-
 import typer
 
-from tercet.cli.options import PrecisionOption
-from tercet.cli.progress import say_if_watched, step_progress
-from tercet.cli.train import DataOption, DeviceOption, OutOption, RecipeArgument, SetOption, run_folder
-from tercet.config import PRECISIONS, Precision
-from tercet.inputs import check_choice
+from tercet.cli.options import DataOption, DeviceOption, PrecisionOption
+from tercet.cli.progress import report_if_terminal, step_progress
+from tercet.cli.train import OutOption, RecipeArgument, SetOption, run_folder
+from tercet.errors import InterruptedRunError
 
 
 def augment(
@@ -19,36 +16,40 @@ def augment(
     device: DeviceOption = None,
     precision: PrecisionOption = "fp32",
 ) -> None:
-    """Grow training data as a recipe says, train students on it, and measure what that gained.
+    """Create more training pairs, train students on them, and measure the gain (Augmented SBERT).
 
-    Each step's file is kept in the folder and used again while what it was made from is the same: a run
-    that was killed goes on, and a changed setting makes anew only what comes after it. --precision is that
-    of labelling.
+    The run folder caches the result of each step. The same command resumes an interrupted run; after a
+    changed setting, only the steps that depend on it run again. --precision applies to labelling.
 
-    Example: tercet augment recipes/augment-stsb.toml --set sampling.top_k=3
+    Example: tercet augment augment-sample --set sampling.top_k=3
     """
-    check_choice("precision", precision, PRECISIONS)
     from tercet.augment.pipeline import Pipeline
-    from tercet.augment.recipe import read_augment_recipe
-    from tercet.augment.report import measured, write_results
+    from tercet.augment.report import evaluate_students, write_results
     from tercet.data.sources import data_root
+    from tercet.settings.augment import read_augment_recipe
 
-    read = read_augment_recipe(recipe, change or [])
+    settings = read_augment_recipe(recipe, change or [])
     folder = run_folder(out, recipe)
-    with step_progress() as teller:
+    with step_progress() as reporter:
         pipeline = Pipeline(
-            read,
+            settings,
             folder,
             root=data_root(data),
             device=device,
-            precision=cast("Precision", precision),
-            teller=teller,
+            precision=precision,
+            reporter=reporter,
         )
-        made = pipeline.run()
-    table = measured(made, tell=say_if_watched, device=device)
-    write_results(made, table, read, folder)
+        try:
+            augmented = pipeline.run()
+        except InterruptedRunError as stop:
+            done = str(stop).partition(":")[0]
+            raise InterruptedRunError(f"{done}: run the same command again to continue") from None
+    table = evaluate_students(augmented, report=report_if_terminal, device=device)
+    write_results(augmented, table, settings, folder)
     verdicts = table.verdicts
     for row in table.rows:
         verdict = f", {verdicts[row.label].verdict}" if row.label in verdicts else ""
-        typer.echo(f"{row.label}: {row.main} {100 * row.figures[row.main].value:.2f}{verdict}")
+        typer.echo(
+            f"{row.label}: {row.main_metric} {100 * row.estimates[row.main_metric].value:.2f}{verdict}"
+        )
     typer.echo(f"{folder}: result.json, report.html")

@@ -1,28 +1,38 @@
-"""``tercet bench``: how long the three scorers take on this machine."""
+"""``tercet bench``: how fast the three scorers are on this machine."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tercet.cli.progress import say_if_watched
-from tercet.files import check_free
+from tercet.cli.progress import report_if_terminal
+from tercet.files.atomic import check_free
 
 
 def bench(
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="Write bench.json, bench.md and bench.png there.", metavar="FOLDER"),
+        typer.Option(
+            "--out", "-o", help="Write bench.json, bench.md and bench.png to this folder.", metavar="FOLDER"
+        ),
     ] = None,
     model: Annotated[
-        str, typer.Option("--model", "-m", help="The backbone of all three.", metavar="NAME")
+        str, typer.Option("--model", "-m", help="Backbone of the three scorers.", metavar="NAME")
     ] = "bi",
-    size: Annotated[list[int] | None, typer.Option(min=10, help="Candidates; 1000 and 100000.")] = None,
-    rounds: Annotated[int, typer.Option(min=2, help="How often each is timed.")] = 5,
-    device: Annotated[list[str] | None, typer.Option(help="cpu, and cuda where there is one.")] = None,
-    peers: Annotated[bool, typer.Option(help="Time sentence-transformers too, if installed.")] = True,
+    size: Annotated[
+        list[int] | None,
+        typer.Option(min=10, help="Number of candidates; repeatable.", show_default="1000 and 100000"),
+    ] = None,
+    rounds: Annotated[int, typer.Option(min=2, help="Number of timed rounds.")] = 5,
+    device: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Device, such as cpu or cuda:0; repeatable.", show_default="cpu, and cuda if available"
+        ),
+    ] = None,
+    peers: Annotated[bool, typer.Option(help="Also time sentence-transformers, if installed.")] = True,
 ) -> None:
-    """Time the scorers: one context against cached candidates, encoding, reading pairs again.
+    """Measure latency and throughput: ranking cached candidates, encoding, reranking.
 
     Example: tercet bench --size 1000 --rounds 3
     """
@@ -39,7 +49,7 @@ def bench(
         rounds=rounds,
         devices=devices,
         peers=peers,
-        tell=say_if_watched,
+        report=report_if_terminal,
     )
     typer.echo(markdown(lines))
     if out is not None:

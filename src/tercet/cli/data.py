@@ -1,47 +1,68 @@
-"""``tercet data``: what is in a data set, and negatives that are hard to tell from answers."""
+"""``tercet data``: inspect data sets, and mine hard negatives."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tercet.cli.options import ModelOption, PrecisionOption, open_dual, open_model, waiting
+from tercet.cli.options import (
+    DataOption,
+    DelimiterOption,
+    DualModelOption,
+    EncodingOption,
+    OverwriteOption,
+    PrecisionOption,
+    SkipEmptyOption,
+    open_dual,
+    open_model,
+    parse_column,
+    spinner,
+)
 from tercet.cli.progress import track
-from tercet.data.readers import READER_KINDS, DataConfig, ReaderKind, read_lessons
+from tercet.data.readers import iter_examples
 from tercet.data.rows import STDIN
 from tercet.data.sources import data_root
 from tercet.errors import InputError
-from tercet.files import check_free
+from tercet.files.atomic import check_free
+from tercet.settings.data import DataConfig, ReaderKind
+from tercet.settings.field_docs import field_docs
+from tercet.settings.mining import Miner, MiningConfig
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 data = typer.Typer(
     name="data",
-    help="Look at data before training, and mine hard negatives.",
+    help="Inspect data before training, and mine hard negatives.",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
 
+MINING = field_docs(MiningConfig)
+
 FilesArgument = Annotated[
     list[str],
     typer.Argument(
-        help="Files, sample:NAME or hf:NAME@SPLIT; retrieval takes texts, queries and judgements.",
+        help="Files, sample:NAME or hf:NAME@SPLIT; the reader retrieval needs three: corpus, queries, qrels.",
         metavar="FILE...",
     ),
 ]
-ReaderOption = Annotated[str, typer.Option(help="What a row is.", metavar="|".join(READER_KINDS))]
+ReaderOption = Annotated[ReaderKind, typer.Option(help="Reader: what a row of the file contains.")]
 ColumnOption = Annotated[
     list[str] | None,
-    typer.Option("--column", help="What the file calls a column; may be repeated.", metavar="ROLE=NAME"),
+    typer.Option(
+        "--column", help="The column of a role, such as context=question; repeatable.", metavar="ROLE=NAME"
+    ),
 ]
 LabelOption = Annotated[
-    list[str] | None, typer.Option("--label", help="A label of pairs, in order; may be repeated.")
-]
-RootOption = Annotated[
-    Path | None,
-    typer.Option("--data", help="The folder that files lie under; TERCET_DATA by default.", metavar="FOLDER"),
+    list[str] | None,
+    typer.Option(
+        "--label",
+        help="Label names of the reader pairs, in the order of their numbers; repeatable.",
+        metavar="NAME",
+    ),
 ]
 
 
@@ -52,33 +73,41 @@ def summary(
     column: ColumnOption = None,
     label: LabelOption = None,
     test: Annotated[
-        list[str] | None, typer.Option(help="Files that training must not overlap with.", metavar="FILE")
+        list[str] | None, typer.Option(help="Test file to count overlap with; repeatable.", metavar="FILE")
     ] = None,
     model: Annotated[
-        str | None, typer.Option("--model", "-m", help="Also count the texts that this model has to cut.")
+        str | None, typer.Option("--model", "-m", help="Also count the texts that this model truncates.")
     ] = None,
-    root: RootOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object for programs.")] = False,
+    root: DataOption = None,
+    skip_empty: SkipEmptyOption = False,
+    delimiter: DelimiterOption = "",
+    encoding: EncodingOption = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Count rows, texts, lengths, labels, duplicates and what is shared with test data.
+    """Count examples, texts, lengths, labels, duplicates and overlap with test data.
 
     Example: tercet data summary sample:pairs.en --model bi
     """
-    from tercet.data.summary import summarise
+    from tercet.data.summary import summarize
 
-    config = data_config(files, reader, column, label)
+    config = replace(
+        data_config(files, reader, column, label),
+        delimiter=delimiter,
+        encoding=encoding,
+        skip_empty=skip_empty,
+    )
     folder = data_root(root)
     if model is not None and STDIN in files:
-        raise InputError("standard input can be read once only: write it to a file to count what is cut")
-    against = read_lessons(data_config(test, reader, column, label), root=folder) if test else ()
-    with waiting("reading"):
-        found = summarise(read_lessons(config, root=folder), against=against, labels=config.labels)
+        raise InputError("--model reads the data twice, which standard input does not allow: use a file")
+    against = iter_examples(replace(config, files=tuple(test)), root=folder) if test else ()
+    with spinner("reading"):
+        found = summarize(iter_examples(config, root=folder), against=against, labels=config.labels)
     if model is not None:
-        from tercet.training.cuts import cut_shares
+        from tercet.training.truncation import truncated_shares
 
-        scorer = open_model(model, "fp32")
-        with waiting("tokenising"):
-            found["cut by the model"] = cut_shares(scorer, read_lessons(config, root=folder))
+        scorer = open_model(model)
+        with spinner("tokenizing"):
+            found["truncated"] = truncated_shares(scorer, iter_examples(config, root=folder))
     if as_json:
         typer.echo(json.dumps(found, ensure_ascii=False))
     else:
@@ -91,66 +120,68 @@ def negatives(
     out: Annotated[Path, typer.Option("--out", "-o", help="The JSONL file to write.", metavar="FILE")],
     reader: ReaderOption = "answers",
     column: ColumnOption = None,
-    by: Annotated[
-        str, typer.Option(help="What finds them: shared words, or the model.", metavar="bm25|model")
-    ] = "bm25",
-    count: Annotated[int, typer.Option(help="How many for each context.")] = 4,
-    depth: Annotated[int, typer.Option(help="How many of the best are looked at.")] = 50,
-    margin: Annotated[
-        float, typer.Option(help="How much less than the answer a negative scores, by the model.")
-    ] = 0.05,
-    model: ModelOption = "bi",
+    by: Annotated[Miner, typer.Option(help=MINING["by"])] = MiningConfig.by,
+    count: Annotated[int, typer.Option(help=MINING["negatives"])] = MiningConfig.negatives,
+    depth: Annotated[int, typer.Option(help=MINING["depth"])] = MiningConfig.depth,
+    margin: Annotated[float, typer.Option(help=MINING["margin"])] = MiningConfig.margin,
+    model: DualModelOption = "bi",
     precision: PrecisionOption = "fp32",
-    root: RootOption = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
+    root: DataOption = None,
+    skip_empty: SkipEmptyOption = False,
+    delimiter: DelimiterOption = "",
+    encoding: EncodingOption = "",
+    overwrite: OverwriteOption = False,
 ) -> None:
-    """Put wrong candidates that look right beside each answer.
+    """Mine hard negatives: for each context, wrong candidates that rank high.
 
-    The file has the columns context, answer and negatives, and is read with reader = "answers" and
-    columns = { negatives = "negatives" }.
+    The output has the columns context, answer and negatives. Train on it with reader = "answers" and
+    columns = { negatives = "negatives" }. If too few negatives are found, raise --depth.
 
     Example: tercet data negatives sample:faq.en -o hard.jsonl --by model
     """
-    from tercet.data.readers import all_lessons
-    from tercet.files import new_file
-    from tercet.training.mining import Miner, MiningConfig, mine
+    from tercet.data.readers import read_examples
+    from tercet.files.atomic import new_file
+    from tercet.training.mining import mine
 
-    config = MiningConfig(by=cast("Miner", by), negatives=count, depth=depth, margin=margin)
+    config = MiningConfig(by=by, negatives=count, depth=depth, margin=margin)
     check_free(out, overwrite=overwrite)
-    lessons = all_lessons(data_config(files, reader, column, None), root=data_root(root))
+    data = replace(
+        data_config(files, reader, column, None),
+        delimiter=delimiter,
+        encoding=encoding,
+        skip_empty=skip_empty,
+    )
+    examples = read_examples(data, root=data_root(root))
     scorer = open_dual(model, precision)
     few = none = 0
     with new_file(out, overwrite=overwrite) as file, file.open("w", encoding="utf-8") as opened:
-        for lesson in track(mine(lessons, scorer, config), total=len(lessons), what="lessons"):
-            answer, *wrong = lesson.candidates
+        for example in track(mine(examples, scorer, config), total=len(examples), what="examples"):
+            answer, *wrong = example.candidates
             few += len(wrong) < count
             none += not wrong
-            row = {"context": lesson.context, "answer": answer, "negatives": wrong}
+            row = {"context": example.context, "answer": answer, "negatives": wrong}
             opened.write(json.dumps(row, ensure_ascii=False) + "\n")
-    typer.echo(f"{out}: {len(lessons):,} lessons")
+    typer.echo(f"{out}: {len(examples):,} examples")
     if few:
         typer.echo(f"{_shortage(few, none, count)}: raise --depth or lower --margin", err=True)
 
 
 def _shortage(few: int, none: int, count: int) -> str:
-    """How many lessons have not what was asked for."""
+    """How many examples have too few negatives."""
     if few == none:
-        return f"{none:,} have no negatives"
-    return f"{few:,} have fewer than {count} negatives" + (f", {none:,} of them none" if none else "")
+        return f"{none:,} examples have no negatives"
+    return f"{few:,} examples have fewer than {count} negatives" + (f" ({none:,} have none)" if none else "")
 
 
 def data_config(
-    files: list[str], reader: str, column: list[str] | None, label: list[str] | None
+    files: list[str], reader: ReaderKind, column: list[str] | None, label: list[str] | None
 ) -> DataConfig:
-    """What the options say of a data set."""
-    columns: dict[str, str] = {}
-    for each in column or []:
-        role, equals, name = each.partition("=")
-        if not equals or not name:
-            raise InputError(f"a column is written as role=name, such as context=question, got {each!r}")
-        columns[role] = name
+    """The data set that the options describe."""
     return DataConfig(
-        files=tuple(files), reader=cast("ReaderKind", reader), columns=columns, labels=tuple(label or ())
+        files=tuple(files),
+        reader=reader,
+        columns=dict(map(parse_column, column or [])),
+        labels=tuple(label or ()),
     )
 
 
@@ -161,15 +192,15 @@ def _show(found: dict[str, Any]) -> None:
     simple = {name: value for name, value in found.items() if not isinstance(value, dict)}
     counts = [f"{name} [bold]{value:,}[/]" for name, value in simple.items() if value is not None]
     console.print("  ".join(counts))
-    if not found["lessons"]:
+    if not found["examples"]:
         return
     _table(console, {name: found[name] for name in ("contexts", "candidates") if name in found})
-    for name in ("candidates of a lesson", "targets"):
+    for name in ("candidates per example", "targets"):
         if len(found.get(name, {})) > (1 if name != "targets" else 0):
             _bars(console, name, found[name])
-    if "cut by the model" in found:
-        shares = "  ".join(f"{name} {share:.1%}" for name, share in found["cut by the model"].items())
-        console.print(f"\ncut by the model  {shares}")
+    if "truncated" in found:
+        shares = "  ".join(f"{name} {share:.1%}" for name, share in found["truncated"].items())
+        console.print(f"\ntruncated by the model  {shares}")
 
 
 def _table(console: "Console", sides: dict[str, dict[str, int]]) -> None:

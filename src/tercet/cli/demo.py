@@ -1,162 +1,173 @@
-"""``tercet demo``: the three packaged models at work on the sample data."""
+"""``tercet demo``: the three packaged scorers on the sample data, in one screen."""
 
 from collections.abc import Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from tercet.cli.options import open_model, waiting
-from tercet.data.sample import dialogues, pairs, questions
+from tercet.cli.options import open_model, spinner
+from tercet.data.sample import chats, questions
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from tercet.models.load import AnyScorer
-    from tercet.records import Context, Counts, Floats
+    from tercet.records import Context, Floats, Ints
+    from tercet.scorers.kinds import AnyScorer
 
-READ = 10
-"""So many of the bi-encoder's best the cross-encoder reads again: as it is used in earnest."""
-SHOWN = 5
-SHOWN_DIALOGUE = 12
+RERANKED = 10
+"""Candidates that the cross-encoder reranks, as one does in practice."""
+QUERY = "My card was declined"
+CACHED = {
+    "bi": "all candidates, 1 vector per context",
+    "poly": "all candidates, 64 vectors per context",
+    "cross": f"nothing; reranks the bi-encoder's best {RERANKED}",
+}
+NEXT_STEPS = (
+    ('tercet rank "Can I bring my dog?" -c sample:faq.en --column question --show answer', "search the FAQ"),
+    ("tercet index build FILE --column NAME -o my.tercet", "search your own texts"),
+    ("tercet train bi-sample", "train on your own data"),
+    ("tercet --help", "all commands"),
+)
 
 
-class Ranking(NamedTuple):
-    """What one scorer says of all contexts and candidates."""
+class Selection(NamedTuple):
+    """The scores of all contexts and candidates by one scorer."""
 
     scores: "Floats"
-    places: "Counts"
-    """Of the right candidates."""
+    ranks: "Ints"
+    """The rank of the right candidate of each context."""
     seconds: float
-    """Those of the bi-encoder too, where its ranking is read again."""
+    """For all contexts, with cached candidates; reranking includes the bi-encoder's time."""
 
 
 def demo() -> None:
-    """Rank the sample data with the three models that come with tercet, and show where they differ."""
+    """Search an FAQ and choose replies with the three packaged scorers.
+
+    Example: tercet demo
+    """
     from rich.console import Console
 
-    from tercet.models.sources import PACKAGED
+    from tercet.formats.sources import PACKAGED
 
-    console = Console()
-    scorers = {name: open_model(name, "fp32") for name in PACKAGED}
+    console = Console(highlight=False)
+    scorers = {name: open_model(name) for name in PACKAGED}
     for scorer in scorers.values():
-        scorer.score("warm", ["up"])  # or the first would pay for it
-    console.print("[bold]tercet[/] ranks with the three scorers it comes with, all over MiniLM (6 layers):")
-    console.print(f"bi-encoder, poly-encoder, and a cross-encoder over the bi-encoder's {READ} best.\n")
-    asked = questions("en")
-    contexts, answers = [each.context for each in asked], [each.answer for each in asked]
-    _show("questions", contexts, _rankings(scorers, contexts, answers), console)
-    talks = dialogues("en")
-    turns, replies = [talk.turns[:-1] for talk in talks], [talk.turns[-1] for talk in talks]
-    found = _rankings(scorers, turns, replies)
-    _show("dialogues", turns, found, console)
-    _show_firsts(SHOWN_DIALOGUE, turns, replies, found, console)
-    _show_pairs(scorers, console)
+        scorer.score("warm", ["up"])  # warm up: the first call includes initialization
+    _show_search(scorers["bi"], console)
+    talks = chats("en")
+    contexts, replies = [talk.turns[:-1] for talk in talks], [talk.turns[-1] for talk in talks]
+    found = _select(scorers, contexts, replies)
+    _show_selection(found, len(replies), console)
+    _show_chat(_first_difference(found), contexts, replies, found, console)
+    _show_next_steps(console)
 
 
-def _rankings(
+def _show_search(scorer: "AnyScorer", console: "Console") -> None:
+    from rich.text import Text
+
+    entries = questions("en")
+    ranking = scorer.rank(QUERY, [entry.question for entry in entries], k=3)
+    table = _table(f"1. Search an FAQ of {len(entries)} questions: “{QUERY}” (bi-encoder)")
+    for name in ("score", "question", "answer"):
+        table.add_column(name, justify="right" if name == "score" else "left", overflow="fold")
+    for ranked in ranking:
+        answer = entries[ranked.position].answer
+        table.add_row(f"{ranked.score:.2f}", Text(ranked.text), Text(answer, style="dim"))
+    console.print(table)
+    console.print()
+
+
+def _select(
     scorers: "dict[str, AnyScorer]", contexts: "Sequence[Context]", candidates: Sequence[str]
-) -> dict[str, Ranking]:
-    from tercet.evaluate.metrics import places
+) -> dict[str, Selection]:
+    from tercet.evaluate.metrics import ranks
+    from tercet.scorers.dual import DualEncoder
 
-    found: dict[str, Ranking] = {}
+    found: dict[str, Selection] = {}
     for name, scorer in scorers.items():
-        start = perf_counter()
-        with waiting(f"{name}: {len(contexts)} contexts, {len(candidates)} candidates"):
-            if scorer.kind == "cross":
-                start -= found["bi"].seconds
-                scores = _read_again(scorer, found["bi"].scores, contexts, candidates)
+        with spinner(f"{name}: {len(contexts)} contexts, {len(candidates)} candidates"):
+            if isinstance(scorer, DualEncoder):
+                vectors = scorer.encode_candidates(candidates)
+                start = perf_counter()
+                scores = scorer.match(scorer.encode_contexts(contexts), vectors)
             else:
-                scores = scorer.score_many(contexts, candidates)
-        found[name] = Ranking(scores, places(scores, range(len(contexts))), perf_counter() - start)
+                start = perf_counter() - found["bi"].seconds
+                scores = _rerank(scorer, found["bi"].scores, contexts, candidates)
+        seconds = perf_counter() - start
+        found[name] = Selection(scores, ranks(scores, range(len(contexts))), seconds)
     return found
 
 
-def _read_again(
+def _first_difference(found: dict[str, Selection]) -> int:
+    """The first context for which the scorers choose different candidates."""
+    choices = [each.scores.argmax(axis=1) for each in found.values()]
+    differ = (choices[0] != choices[1]) | (choices[0] != choices[2])
+    return int(differ.argmax())
+
+
+def _rerank(
     scorer: "AnyScorer", first: "Floats", contexts: "Sequence[Context]", candidates: Sequence[str]
 ) -> "Floats":
-    """``[B, C]``: the scores of each context's best candidates, and below them the others in their order."""
-    from tercet.models.scorer import best
+    """``[B, C]``: new scores of each context's best candidates; the others follow in their order."""
+    from tercet.arrays import top_k
 
-    read = [(row, place) for row, values in enumerate(first) for place in best(values, READ).tolist()]
-    found = scorer.score_pairs([contexts[row] for row, _ in read], [candidates[place] for _, place in read])
-    ranks = first.argsort(axis=1).argsort(axis=1).astype(first.dtype)  # from 0, the lowest
-    scores: Floats = found.min() - len(candidates) + ranks
-    rows, columns = zip(*read, strict=True)
-    scores[rows, columns] = found
+    pairs = [(row, position) for row, values in enumerate(first) for position in top_k(values, RERANKED)]
+    reranked = scorer.score_pairs(
+        [contexts[row] for row, _ in pairs], [candidates[position] for _, position in pairs]
+    )
+    order = first.argsort(axis=1).argsort(axis=1).astype(first.dtype)  # 0 for the lowest score
+    scores: Floats = reranked.min() - len(candidates) + order
+    rows, columns = zip(*pairs, strict=True)
+    scores[rows, columns] = reranked
     return scores
 
 
-def _show(what: str, contexts: "Sequence[Context]", found: dict[str, Ranking], console: "Console") -> None:
-    """How often each has the right one first, and the contexts on which they differ most."""
-    import numpy as np
-    from rich.text import Text
-
-    table = _table(f"{len(contexts)} {what}, as many candidates: how often the right one is found")
+def _show_selection(found: dict[str, Selection], count: int, console: "Console") -> None:
+    table = _table(f"2. Choose the next reply in {count} chats, among {count} replies")
     table.add_column("")
-    for column in ("first", "among 3", "seconds"):
+    for column in ("right reply first", "among 3", "ms per chat"):
         table.add_column(column, justify="right")
+    table.add_column("what is cached")
     for name, each in found.items():
-        hits = (str((each.places <= most).sum()) for most in (1, 3))
-        table.add_row(name, *hits, f"{each.seconds:.1f}")
-    console.print(table)
-    console.print()
-
-    places = np.array([each.places for each in found.values()])
-    table = _table("Where they differ most: the place of the right one")
-    for name in found:
-        table.add_column(name, justify="right")
-    table.add_column("context")
-    spread = places.max(axis=0) - places.min(axis=0)
-    for row in np.argsort(-spread, kind="stable")[:SHOWN]:
-        if spread[row]:
-            context = contexts[row]
-            last = context if isinstance(context, str) else f"... {context[-1]}"
-            table.add_row(*map(str, places[:, row]), Text(last))
+        hits = (f"{(each.ranks <= most).sum()} of {count}" for most in (1, 3))
+        table.add_row(name, *hits, f"{1000 * each.seconds / count:.0f}", CACHED[name])
     console.print(table)
     console.print()
 
 
-def _show_firsts(
-    shown: int,
-    turns: "Sequence[Sequence[str]]",
+def _show_chat(
+    number: int,
+    contexts: "Sequence[Context]",
     replies: Sequence[str],
-    found: dict[str, Ranking],
+    found: dict[str, Selection],
     console: "Console",
 ) -> None:
-    """What each would say next in one dialogue."""
+    """The reply that each scorer chooses in one chat."""
     from rich.text import Text
 
-    table = _table("\n".join(f"- {turn}" for turn in turns[shown]))
+    table = _table(
+        "3. The first chat on which they differ\n" + "\n".join(f"   – {turn}" for turn in contexts[number])
+    )
     table.add_column("")
-    table.add_column("what comes next")
-    table.add_row("people", Text(replies[shown]), end_section=True)
+    table.add_column("next turn", overflow="fold")
+    table.add_row("really", Text(replies[number]), end_section=True)
     for name, each in found.items():
-        first = int(each.scores[shown].argmax())
-        table.add_row(name, Text(replies[first], style="green" if first == shown else ""))
+        best = int(each.scores[number].argmax())
+        table.add_row(name, Text(replies[best], style="green" if best == number else "red"))
     console.print(table)
     console.print()
 
 
-def _show_pairs(scorers: "dict[str, AnyScorer]", console: "Console") -> None:
-    from rich.text import Text
-
-    graded = sorted(pairs("en"), key=lambda pair: -pair.score)[::24]
-    contexts, candidates = [pair.context for pair in graded], [pair.candidate for pair in graded]
-    table = _table("How alike are two sentences?")
-    for column in ("person (0-5)", *scorers):
-        table.add_column(column, justify="right", no_wrap=True)
-    table.add_column("sentences")
-    scored = [scorer.score_pairs(contexts, candidates) for scorer in scorers.values()]
-    for place, pair in enumerate(graded):
-        figures = (f"{values[place]:.2f}" for values in scored)
-        table.add_row(
-            f"{pair.score:.1f}", *figures, Text(f"{pair.context}\n{pair.candidate}"), end_section=True
-        )
-    console.print(table)
+def _show_next_steps(console: "Console") -> None:
+    console.print("Next", style="bold")
+    width = max(len(command) for command, _ in NEXT_STEPS)
+    for command, purpose in NEXT_STEPS:
+        console.print(f"  {command:<{width}}  # {purpose}", markup=False, soft_wrap=True)
 
 
 def _table(title: str) -> "Table":
+    from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
-    return Table(title=Text(title), title_justify="left", title_style="bold")
+    return Table(title=Text(title), title_justify="left", title_style="bold", box=SIMPLE_HEAD)

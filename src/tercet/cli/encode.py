@@ -1,62 +1,78 @@
-"""``tercet encode``: the vectors of many texts, in a file."""
+"""``tercet encode``: texts to a file of vectors."""
 
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated
 
 import typer
 
+from tercet.cli.input_files import checked_first, input_files
 from tercet.cli.options import (
     SOURCE_HELP,
+    DelimiterOption,
+    DualModelOption,
+    EncodingOption,
     FormatOption,
     JsonOption,
-    ModelOption,
+    OverwriteOption,
     PrecisionOption,
-    number_of_rows,
+    SkipEmptyOption,
+    TextColumnsOption,
     open_dual,
-    open_rows,
 )
 from tercet.cli.progress import counting
-from tercet.config import SIDES, Side
-from tercet.data.columns import contexts as read_contexts
-from tercet.data.columns import texts as read_texts
-from tercet.files import check_free
-from tercet.inputs import check_choice
+from tercet.files.atomic import check_free
+from tercet.settings.models import Side
 
 
 def encode(
     texts: Annotated[str, typer.Argument(help=f"The texts. {SOURCE_HELP}", metavar="FILE")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="The .npy file to write; numpy.load reads it.")],
-    column: Annotated[str | None, typer.Option(help="The column that holds the texts.")] = None,
+    out: Annotated[
+        Path,
+        typer.Option("--out", "-o", help="The .npy file to write (read it with numpy.load).", metavar="FILE"),
+    ],
+    column: TextColumnsOption = None,
     side: Annotated[
-        str, typer.Option(help="Which tower and prompt to use.", metavar="|".join(SIDES))
+        Side, typer.Option(help="Encode the texts as contexts or as candidates (tower and prompt).")
     ] = "candidate",
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file if it exists.")] = False,
-    model: ModelOption = "bi",
+    normalize: Annotated[bool, typer.Option("--normalize", help="Divide each vector by its norm.")] = False,
+    dimensions: Annotated[
+        int | None,
+        typer.Option(
+            help="Keep only the first N dimensions, for models trained with a Matryoshka loss.", metavar="N"
+        ),
+    ] = None,
+    overwrite: OverwriteOption = False,
+    model: DualModelOption = "bi",
     precision: PrecisionOption = "fp32",
+    skip_empty: SkipEmptyOption = False,
     file_format: FormatOption = None,
+    delimiter: DelimiterOption = "",
+    encoding: EncodingOption = "",
     as_json: JsonOption = False,
 ) -> None:
-    """Write a vector for each text, in order; any number of texts in constant memory.
+    """Write the embedding of each text to a .npy file, in constant memory.
 
     Example: tercet encode sample:faq.en --column answer -o answers.npy
     """
-    check_choice("side", side, SIDES)
-    check_free(out, overwrite=overwrite)  # before a model is loaded and the texts are read
-    rows = open_rows(texts, file_format)
-    stream = read_contexts(rows, column) if side == "context" else read_texts(rows, column)
+    check_free(out, overwrite=overwrite)  # before the model is loaded
+    files = input_files(file_format, delimiter=delimiter, encoding=encoding, skip_empty=skip_empty)
+    read = files.contexts if side == "context" else files.texts
+    stream = (text for text, _ in checked_first(texts, lambda: read(texts, column)))
     scorer = open_dual(model, precision)
-    with counting("encoding", total=number_of_rows(texts, file_format)) as advance:
-        written = scorer.encode(
+    with counting("encoding", total=files.count(texts)) as advance:
+        written = scorer.encode_to_file(
             stream,
             out,
-            side=cast("Side", side),
+            side=side,
+            normalize=normalize,
+            dimensions=dimensions,
             overwrite=overwrite,
             on_progress=advance,
         )
     if as_json:
         typer.echo(json.dumps(asdict(written) | {"path": str(written.path)}))
         return
-    cut = f"; {written.cut} were longer than the model reads" if written.cut else ""
-    typer.echo(f"{written.path}: {written.count} vectors of {written.width}{cut}")
+    truncated = f"; {written.truncated} texts were truncated" if written.truncated else ""
+    typer.echo(f"{written.path}: {written.count} vectors of {written.width} dimensions{truncated}")

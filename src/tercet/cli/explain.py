@@ -1,4 +1,4 @@
-"""``tercet explain``: which words of a context carried a poly-encoder's score."""
+"""``tercet explain``: the contributions of words to a score."""
 
 import json
 from dataclasses import asdict
@@ -7,102 +7,157 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tercet.cli.explain_page import cut_note, page
-from tercet.cli.options import JsonOption, ModelOption, PrecisionOption, open_model, printable
+from tercet.cli.options import (
+    JsonOption,
+    ModelOption,
+    OverwriteOption,
+    PrecisionOption,
+    open_model,
+    printable,
+)
 from tercet.errors import InputError
-from tercet.files import check_free, new_file
+from tercet.files.atomic import check_free, new_file
 from tercet.inputs import check_count
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.table import Table
     from rich.text import Text
 
-    from tercet.records import Explanation
+    from tercet.records import Explanation, TokenShare
 
 
 def explain(
     texts: Annotated[
         list[str],
         typer.Argument(
-            help="The context, as one or more turns, oldest first; last, the candidate.",
+            help="The turns of the context, oldest first, then the candidate.",
             metavar="CONTEXT... CANDIDATE",
         ),
     ],
-    model: ModelOption,
-    top: Annotated[int, typer.Option(help="How many codes to show.")] = 5,
+    model: ModelOption = "poly",
+    leave_one_out: Annotated[
+        bool,
+        typer.Option(
+            "--leave-one-out",
+            help="Leave out one word at a time, as for a cross-encoder. Default: exact where possible.",
+        ),
+    ] = False,
+    top: Annotated[int, typer.Option(help="Number of codes of a poly-encoder to show.")] = 5,
     html: Annotated[
-        Path | None, typer.Option(help="Draw the attention over the context into this file too.")
+        Path | None, typer.Option("--html", "-o", help="Write an HTML page to this file.", metavar="FILE")
     ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file if it exists.")] = False,
+    overwrite: OverwriteOption = False,
     precision: PrecisionOption = "fp32",
     as_json: JsonOption = False,
 ) -> None:
-    """Show which codes and which words of a context carried the score of a candidate.
+    """Show how the words of a context and of a candidate contribute to their score.
 
-    Example: tercet explain --model my-poly "Is it raining?" "Yes, take an umbrella."
+    Poly- and bi-encoders are explained exactly. Cross-encoders are explained approximately, by scoring the
+    texts without each of their words.
+
+    Example: tercet explain -m cross "Is it raining?" "Yes, take an umbrella." --html why.html
     """
-    from tercet.models.poly import PolyEncoder
-
     if len(texts) < 2:
         raise InputError("give a context and a candidate")
     check_count("top", top)
     if html is not None:
         check_free(html, overwrite=overwrite)
     scorer = open_model(model, precision)
-    if not isinstance(scorer, PolyEncoder):
-        raise InputError(f"only a poly-encoder has codes to explain, and {model} is a {scorer.kind}-encoder")
-    found = scorer.explain(texts[0] if len(texts) == 2 else texts[:-1], texts[-1])
+    context = texts[0] if len(texts) == 2 else texts[:-1]
+    explanation = scorer.explain(context, texts[-1], leave_one_out=leave_one_out)
     if html is not None:
-        _draw(found, html, overwrite=overwrite)
+        _write_page(explanation, html, overwrite=overwrite)
     if as_json:
-        typer.echo(json.dumps(asdict(found) | {"attention": found.attention.tolist()}, ensure_ascii=False))
+        row = asdict(explanation) | {"attention": explanation.attention.tolist()}
+        typer.echo(json.dumps(row, ensure_ascii=False))
         return
-    _show(found, top=top)
+    _show(explanation, model, top=top)
     if html is not None:
-        typer.echo(f"drawn in {html}")
+        typer.echo(f"page: {html}")
 
 
-def _draw(explanation: "Explanation", path: Path, *, overwrite: bool) -> None:
+def _write_page(explanation: "Explanation", path: Path, *, overwrite: bool) -> None:
+    from tercet.cli.explain_page import page
+
     with new_file(path, overwrite=overwrite) as file:
         file.write_text(page(explanation), encoding="utf-8")
 
 
-def _show(explanation: "Explanation", *, top: int) -> None:
+def _show(explanation: "Explanation", model: str, *, top: int) -> None:
     from rich.console import Console
+    from rich.text import Text
+
+    from tercet.cli.explain_page import METHODS, truncation_note
+
+    console = Console()
+    title = (f"{printable(model)} score ", "bold"), f"{explanation.score:.4f}", ("  of  ", "dim")
+    console.print(Text.assemble(*title), end="")
+    console.print(Text(printable(explanation.candidate)))
+    if explanation.codes:
+        console.print(_by_weight(explanation.tokens))
+    else:
+        for side, tokens in (("context", explanation.tokens), ("candidate", explanation.candidate_tokens)):
+            console.print(Text(f"{side:9}  ", style="dim") + _by_contribution(tokens))
+        console.print(Text(METHODS[explanation.method], style="dim"))
+    for note in filter(None, (truncation_note(explanation), *explanation.notes)):
+        console.print(Text(note, style="yellow"))
+    if explanation.codes:
+        console.print(_code_table(explanation, top=top))
+
+
+def _code_table(explanation: "Explanation", *, top: int) -> "Table":
     from rich.table import Table
     from rich.text import Text
 
-    console = Console()
-    console.print(Text.assemble(("score ", "bold"), f"{explanation.score:.4f}", ("  of  ", "dim")), end="")
-    console.print(Text(printable(explanation.candidate)))
-    console.print(_coloured(explanation))
-    if explanation.context_cut or explanation.candidate_cut:
-        console.print(Text(cut_note(explanation), style="yellow"))
-    table = Table(title="the codes it went through", title_justify="left", title_style="bold")
-    for name in ("code", "weight", "part of score"):
+    from tercet.cli.explain_page import codes_title
+
+    shown = sorted(explanation.codes, key=lambda code: -code.weight)[:top]
+    table = Table(title=codes_title(explanation, len(shown)), title_justify="left", title_style="bold")
+    for name in ("code", "weight", "contribution"):
         table.add_column(name, justify="right")
-    table.add_column("looked at")
-    for code in sorted(explanation.codes, key=lambda code: -code.weight)[:top]:
-        looked = sorted(
+    table.add_column("attends to", overflow="fold")
+    for code in shown:
+        attention = sorted(
             zip(explanation.attention[code.position], explanation.tokens, strict=True),
             key=lambda pair: -pair[0],
         )
         words = ", ".join(
-            f"{printable(token.text)} {share:.0%}" for share, token in looked[:3] if share >= 0.01
+            f"{printable(token.text)} {share:.0%}" for share, token in attention[:3] if share >= 0.01
         )
         table.add_row(str(code.position), f"{code.weight:.1%}", f"{code.contribution:.3f}", Text(words))
-    console.print(table)
+    return table
 
 
-def _coloured(explanation: "Explanation") -> "Text":
-    """The tokens of the context, brighter the more they gave; the percentage of the attention behind each."""
+def _by_weight(tokens: "Sequence[TokenShare]") -> "Text":
+    """The tokens, brighter with more attention, each followed by its percentage."""
     from rich.style import Style
     from rich.text import Text
 
-    strongest = max(token.weight for token in explanation.tokens)
+    weights = [token.weight or 0.0 for token in tokens]
     line = Text()
-    for token in explanation.tokens:
-        share = token.weight / strongest
+    for token, weight in zip(tokens, weights, strict=True):
+        share = weight / max(weights)
         colour = f"rgb({int(90 + 165 * share)},{int(90 + 90 * share)},{int(90 - 40 * share)})"
         line.append(printable(token.text), style=Style(color=colour, bold=share > 0.5))
-        line.append(f" {token.weight:.0%}  " if token.weight >= 0.01 else "  ", style="dim")
+        line.append(f" {weight:.0%}  " if weight >= 0.01 else "  ", style="dim")
+    return line
+
+
+def _by_contribution(tokens: "Sequence[TokenShare]") -> "Text":
+    """The words, orange if they raise the score and blue if they lower it, each with its contribution."""
+    from rich.style import Style
+    from rich.text import Text
+
+    largest = max((abs(token.contribution) for token in tokens), default=0.0) or 1.0
+    line = Text()
+    for token in tokens:
+        share = abs(token.contribution) / largest
+        bright, middle, dark = int(110 + 145 * share), int(110 + 55 * share), int(110 - 60 * share)
+        colour = (bright, middle, dark) if token.contribution > 0 else (dark, middle, bright)
+        line.append(
+            printable(token.text), style=Style(color=f"rgb{colour}".replace(" ", ""), bold=share > 0.5)
+        )
+        line.append(f" {token.contribution:+.3f}  ", style="dim")
     return line

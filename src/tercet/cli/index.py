@@ -1,92 +1,124 @@
-"""``tercet index``: candidates that are encoded once, kept in a folder, and searched."""
+"""``tercet index``: candidates that are encoded once, stored in a folder, and searched."""
 
 import json
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tercet.cli.input_files import checked_first, input_files
 from tercet.cli.options import (
     SOURCE_HELP,
+    CandidateColumnsOption,
+    ChunkBoundaryOption,
+    ChunkOption,
+    ChunkOverlapOption,
+    DelimiterOption,
+    DualModelOption,
+    EncodingOption,
     FormatOption,
+    JsonLinesOption,
     JsonOption,
-    ModelOption,
+    OverwriteOption,
     PrecisionOption,
-    number_of_rows,
-    open_rows,
-    waiting,
+    SkipEmptyOption,
+    chunk_config,
+    printable,
+    spinner,
 )
 from tercet.cli.progress import counting
-from tercet.data.columns import filled, text_and_rest
 from tercet.errors import InputError, InterruptedRunError, OutputError, TercetError
+from tercet.inputs import listed
+from tercet.settings.chunks import ChunkConfig
+from tercet.settings.index import Storage
+from tercet.settings.models import Precision
 
 if TYPE_CHECKING:
-    from tercet.config import Precision
-    from tercet.data.rows import Row
+    from collections.abc import Iterator
+
     from tercet.index.items import Item
-    from tercet.index.segment import Storage
     from tercet.retrieve import Retriever
 
 index = typer.Typer(
     name="index",
-    help="Keep many candidates in a folder, and find the best of them.",
+    help="Build and maintain an index folder of candidates for tercet search.",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
 
-IndexArgument = Annotated[Path, typer.Argument(help="The index, a folder.", metavar="INDEX")]
+SHOWN_IDS = 10
+"""Ids of added candidates that an update lists."""
+
+IndexArgument = Annotated[Path, typer.Argument(help="The folder of the index.", metavar="INDEX")]
 FileArgument = Annotated[str, typer.Argument(help=f"The candidates. {SOURCE_HELP}", metavar="FILE")]
-ColumnOption = Annotated[str | None, typer.Option(help="The column that holds the candidates.")]
 IdOption = Annotated[
     str | None,
-    typer.Option("--id-column", help="The column that holds their ids; id by default, if there is one."),
+    typer.Option("--id-column", help="The column with the ids.", show_default="id or _id, if present"),
+]
+MovedModelOption = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        "-m",
+        help="New name or path of the model that built the index, if it has moved.",
+        metavar="NAME",
+    ),
 ]
 
 
 @index.command()
 def build(
     file: FileArgument,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The folder to make, such as faq.tercet.")],
-    column: ColumnOption = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="The folder to create, such as faq.tercet.")],
+    column: CandidateColumnsOption = None,
     id_column: IdOption = None,
-    model: ModelOption = "bi",
+    model: DualModelOption = "bi",
     precision: PrecisionOption = "fp32",
-    storage: Annotated[
-        str, typer.Option(help="How vectors are kept.", metavar="float32|bfloat16|int8")
-    ] = "float32",
-    words: Annotated[bool, typer.Option(help="Let candidates be found by their words too.")] = True,
+    storage: Annotated[Storage, typer.Option(help="Data type of the stored vectors.")] = "float32",
+    lexical: Annotated[bool, typer.Option(help="Also build a lexical index (BM25).")] = True,
+    chunk: ChunkOption = None,
+    chunk_overlap: ChunkOverlapOption = 0,
+    chunk_boundary: ChunkBoundaryOption = "sentences",
+    skip_empty: SkipEmptyOption = False,
     file_format: FormatOption = None,
+    delimiter: DelimiterOption = "",
+    encoding: EncodingOption = "",
 ) -> None:
-    """Encode candidates and keep them; the other columns are kept as metadata.
+    """Encode candidates and store them in a new index; other columns become metadata.
 
-    The same command goes on with a build that was interrupted.
+    The same command resumes an interrupted build.
 
-    Example: tercet index build sample:faq.en --column answer -o faq.tercet
+    Example: tercet index build sample:faq.en --column question -o faq.tercet
     """
-    rows = open_rows(file, file_format)
-    new = not out.exists()
-    source = _source(file, [column, id_column, storage, words])
-    with waiting(f"loading {model}"):
-        retriever = _begin(out, source, model, precision, storage, words=words)
+    files = input_files(file_format, delimiter=delimiter, encoding=encoding, skip_empty=skip_empty)
+    is_new = not out.exists()
+    chunks = chunk_config(chunk, chunk_overlap, chunk_boundary)
+    settings = [column, id_column, storage, lexical, chunk, chunk_overlap, chunk_boundary]
+    source = _source(file, [*settings, skip_empty, file_format, delimiter, encoding])
+    _check_out(out, source)
+    candidates = checked_first(file, lambda: files.items(file, column, id_column))
+    with spinner(f"loading {model}"):
+        retriever = _open_or_create(
+            out, source, model, precision=precision, storage=storage, lexical=lexical, chunk=chunks
+        )
     try:
-        with counting("encoding", total=number_of_rows(file, file_format)) as advance:
-            retriever.build(items(rows, column, id_column), source=source, on_progress=advance)
+        with counting("encoding", total=files.count(file)) as advance:
+            retriever.build(candidates, source=source, on_progress=advance)
         if not len(retriever):
-            raise InputError(f"{file} holds no candidates: there is nothing to search")
-        with waiting("putting it together"):
+            raise InputError(f"{file} contains no candidates")
+        with spinner("compacting"):
             retriever.compact()
-        retriever.store.note({"finished": True})
+        retriever.store.set_metadata({"finished": True, "text_columns": column})
     except TercetError:
-        if new and not len(retriever):  # a typing error should not leave a folder in the way
+        if is_new and not len(retriever):  # a typo must not leave a folder behind
             retriever.close()
             shutil.rmtree(out)
         raise
     except KeyboardInterrupt:
-        raise InterruptedRunError(
-            f"stopped with {len(retriever):,} candidates, which are kept: the same command goes on"
-        ) from None
+        stored = f"{len(retriever):,} candidates, which are stored" if len(retriever) else "no candidates"
+        raise InterruptedRunError(f"stopped with {stored}: run the same command to resume") from None
     typer.echo(f"{out}: {len(retriever):,} candidates")
 
 
@@ -94,36 +126,92 @@ def build(
 def add(
     path: IndexArgument,
     file: FileArgument,
-    column: ColumnOption = None,
+    column: CandidateColumnsOption = None,
     id_column: IdOption = None,
     update: Annotated[
-        bool, typer.Option("--update", help="Replace candidates whose ids are there already.")
+        bool,
+        typer.Option(
+            "--update",
+            help="Replace the texts of candidates whose ids exist, and change the given metadata.",
+        ),
     ] = False,
-    model: Annotated[str | None, typer.Option("--model", "-m", help="The model, if it has moved.")] = None,
+    model: MovedModelOption = None,
     precision: PrecisionOption = "fp32",
+    skip_empty: SkipEmptyOption = False,
     file_format: FormatOption = None,
+    delimiter: DelimiterOption = "",
+    encoding: EncodingOption = "",
 ) -> None:
-    """Put more candidates into an index, without building it again.
+    """Add candidates to an index, without building it again.
 
-    Example: tercet index add faq.tercet more.jsonl --column answer
+    Example: tercet index add faq.tercet more.jsonl --column question
     """
-    given = items(open_rows(file, file_format), column, id_column)
+    files = input_files(file_format, delimiter=delimiter, encoding=encoding, skip_empty=skip_empty)
+    columns = _text_columns(path, column)
+    given = checked_first(file, lambda: files.items(file, columns, id_column))
     retriever = open_index(path, model, precision)
-    before = len(retriever)
-    with counting("encoding", total=number_of_rows(file, file_format)) as advance:
-        if update:
-            retriever.update(given, on_progress=advance)
-        else:
-            retriever.add(given, on_progress=advance)
-    typer.echo(f"{path}: {len(retriever):,} candidates, {before:,} before")
+    before, known = len(retriever), _metadata_columns(retriever)
+    new_ids: list[str] = []
+
+    def noted() -> "Iterator[Item]":
+        for item in given:
+            if update and item.id not in retriever:
+                new_ids.append(item.id)
+            yield item
+
+    count = 0
+    with counting("encoding", total=files.count(file)) as advance:
+
+        def stored(number: int) -> None:
+            nonlocal count
+            count += number
+            advance(number)
+
+        change = retriever.update if update else retriever.add
+        change(noted(), on_progress=stored)
+    if not count:
+        raise InputError(f"{file} contains no candidates")
+    added = len(retriever) - before
+    which = f" ({listed(new_ids, most=SHOWN_IDS)})" if new_ids else ""
+    changes = f"{count - added:,} updated, {added:,} added{which}" if update else f"{added:,} added"
+    typer.echo(f"{path}: {changes}, {len(retriever):,} candidates")
+    new_columns = sorted(_metadata_columns(retriever) - known)
+    if known and new_columns:
+        warnings.warn(
+            f"new in the metadata: {listed(new_columns)}; the other columns are {listed(sorted(known))}",
+            stacklevel=1,
+        )
+
+
+def _text_columns(path: Path, given: list[str] | None) -> list[str] | None:
+    """The columns with the texts: those given, or those that the index was built from."""
+    from tercet.index.selection import metadata_columns
+    from tercet.index.store import Store
+
+    store = Store(path)
+    built_from: list[str] | None = store.metadata("text_columns")
+    metadata = set(metadata_columns(store.database))
+    store.close()
+    if given and given != built_from and metadata.issuperset(given):
+        raise InputError(
+            f"{listed(given)} is metadata of {path}, not its text: name the column with the texts; the other "
+            "columns of the file change the metadata"
+        )
+    return given or built_from
+
+
+def _metadata_columns(retriever: "Retriever") -> set[str]:
+    from tercet.index.selection import metadata_columns
+
+    return set(metadata_columns(retriever.store.database))
 
 
 @index.command()
 def remove(
     path: IndexArgument,
-    ids: Annotated[list[str], typer.Argument(help="The ids of candidates.", metavar="ID...")],
+    ids: Annotated[list[str], typer.Argument(help="The ids of the candidates to remove.", metavar="ID...")],
 ) -> None:
-    """Take candidates out of an index.
+    """Remove candidates from an index.
 
     Example: tercet index remove faq.tercet 17 18
     """
@@ -134,25 +222,74 @@ def remove(
     typer.echo(f"{path}: {len(store):,} candidates")
 
 
+@index.command("get")
+def get_candidates(
+    path: IndexArgument,
+    ids: Annotated[list[str], typer.Argument(help="The ids of the candidates to show.", metavar="ID...")],
+    as_json: JsonLinesOption = False,
+) -> None:
+    """Show the text and the metadata of candidates.
+
+    Example: tercet index get faq.tercet 17 18
+    """
+    from tercet.index.export import as_dict
+    from tercet.index.reading import get_items
+    from tercet.index.store import Store
+
+    for number, item in enumerate(get_items(Store(path).database, ids)):
+        if as_json:
+            typer.echo(json.dumps(as_dict(item), ensure_ascii=False))
+            continue
+        shown = [("id", item.id), ("text", item.text), *(item.metadata or {}).items()]
+        width = max(len(printable(name)) for name, _ in shown)
+        typer.echo("\n" * (number > 0), nl=False)
+        for name, value in shown:
+            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            typer.echo(f"{printable(name):{width}}  {printable(text)}")
+
+
+@index.command()
+def export(
+    path: IndexArgument,
+    out: Annotated[Path, typer.Option("--out", "-o", help="The JSONL file to write.")],
+    vectors: Annotated[
+        Path | None, typer.Option(help="Also write the vectors, in the same order, to this .npy file.")
+    ] = None,
+    overwrite: OverwriteOption = False,
+) -> None:
+    """Write id, text and metadata of all candidates to a JSONL file, which index build can read.
+
+    Example: tercet index export faq.tercet -o faq.jsonl --vectors faq.npy
+    """
+    from tercet.index.export import export_items
+    from tercet.index.store import Store
+
+    if not out.name.endswith(".jsonl"):
+        raise InputError(f"the export is a JSONL file: give a name that ends in .jsonl, got {out.name}")
+    with spinner("exporting"):
+        count = export_items(Store(path), out, vectors=vectors, overwrite=overwrite)
+    typer.echo(f"{out}: {count:,} candidates" + (f", vectors in {vectors}" if vectors else ""))
+
+
 @index.command()
 def info(path: IndexArgument, as_json: JsonOption = False) -> None:
-    """Show what an index holds, and which model made it.
+    """Show what an index contains, and which model built it.
 
     Example: tercet index info faq.tercet
     """
     from tercet.index.store import Store
 
-    found = Store(path).summary()
+    summary = Store(path).summary()
     if as_json:
-        typer.echo(json.dumps(found, ensure_ascii=False))
+        typer.echo(json.dumps(summary, ensure_ascii=False))
         return
-    for name, value in found.items():
+    for name, value in summary.items():
         typer.echo(f"{name:12} {f'{value:,}' if isinstance(value, int) else value}")
 
 
 @index.command()
 def verify(path: IndexArgument) -> None:
-    """Read every byte of an index and say what is wrong with it; the status is 1 if something is.
+    """Read every byte of an index and list its problems; the exit status is 1 if there are any.
 
     Example: tercet index verify faq.tercet
     """
@@ -160,113 +297,93 @@ def verify(path: IndexArgument) -> None:
     from tercet.index.store import Store
 
     store = Store(path)
-    with waiting("reading every byte"):
+    with spinner("reading every byte"):
         found = problems(store)
     for line in found:
         typer.echo(line)
     if found:
         typer.echo(f"{path} can be repaired: tercet index repair {path}")
         raise typer.Exit(1)
-    typer.echo(f"{path}: {len(store):,} candidates, and all is well")
+    typer.echo(f"{path}: {len(store):,} candidates, no problems")
 
 
 @index.command()
-def repair(
-    path: IndexArgument,
-    model: Annotated[str | None, typer.Option("--model", "-m", help="The model, if it has moved.")] = None,
-    precision: PrecisionOption = "fp32",
-) -> None:
-    """Leave out broken files and encode their candidates again.
+def repair(path: IndexArgument, model: MovedModelOption = None, precision: PrecisionOption = "fp32") -> None:
+    """Discard damaged files and encode their candidates again.
 
     Example: tercet index repair faq.tercet
     """
     retriever = open_index(path, model, precision)
-    with waiting("reading every byte, and encoding what is lost"):
-        made = retriever.repair()
-    typer.echo(f"{path}: {len(retriever):,} candidates, {made:,} of them encoded again")
+    with spinner("verifying, and encoding damaged candidates again"):
+        count = retriever.repair()
+    typer.echo(f"{path}: {len(retriever):,} candidates, {count:,} of them encoded again")
 
 
 @index.command()
 def compact(path: IndexArgument) -> None:
-    """Put all vectors together, without what was removed; many of them in a graph that is quick to search.
+    """Merge all segments, drop removed vectors, and build an HNSW graph from 20,000 vectors on.
 
     Example: tercet index compact faq.tercet
     """
     from tercet.index.store import Store
 
     store = Store(path)
-    with waiting("putting it together"):
+    with spinner("compacting"):
         store.compact()
     typer.echo(f"{path}: {len(store):,} candidates")
 
 
-def items(rows: "Iterable[Row]", column: str | None, id_column: str | None) -> "Iterator[Item]":
-    """A candidate from each row, with its other columns as metadata."""
-    from tercet.index.items import Item
-
-    for row in rows:
-        text, rest = text_and_rest(row, column)
-        key = id_column if id_column is not None else "id"
-        yield Item(_taken(row, rest, key, wanted=id_column is not None), text, rest)
-
-
-def _taken(row: "Row", rest: dict[str, Any], key: str, *, wanted: bool) -> str:
-    if key not in rest and not wanted:
-        return ""
-    value = filled(row, key)
-    rest.pop(key, None)
-    return str(value)
-
-
-def open_index(path: Path, model: str | None, precision: str) -> "Retriever":
-    """The index with its model, loaded behind a moving sign of life."""
+def open_index(path: Path, model: str | None, precision: Precision) -> "Retriever":
+    """The index with its model, loaded behind a spinner."""
     from tercet.retrieve import Retriever
 
-    with waiting(f"loading {path}"):
-        return Retriever.open(path, model, precision=cast("Precision", precision))
+    with spinner(f"loading {path}"):
+        retriever = Retriever.open(path, model, precision=precision)
+    if not retriever.store.is_finished:
+        warnings.warn(
+            f"the build of {path} was interrupted after {len(retriever):,} candidates: run the same tercet "
+            "index build command again to finish it",
+            stacklevel=1,
+        )
+    return retriever
 
 
-def conditions(given: Iterable[str]) -> Mapping[str, Any] | None:
-    """What metadata must be, from ``name=value``; a name that comes again allows any of its values."""
-    found: dict[str, list[Any]] = {}
-    for each in given:
-        name, equals, value = each.partition("=")
-        if not equals or not name:
-            raise InputError(f"a condition is NAME=VALUE, got {each!r}")
-        found.setdefault(name, []).extend(_readings(value))
-    return found or None
-
-
-def _readings(value: str) -> list[Any]:
-    """A value as a text, and as the number or truth value that it may be."""
-    try:
-        other = json.loads(value)
-    except ValueError:
-        return [value]
-    return [value, other] if isinstance(other, (int, float)) else [value]
-
-
-def _begin(out: Path, source: str, model: str, precision: str, storage: str, *, words: bool) -> "Retriever":
-    from tercet.retrieve import Retriever
+def _check_out(out: Path, source: str) -> None:
+    """Raise if the folder exists, unless it is an unfinished build of the same candidates."""
+    from tercet.index.store import DATABASE, Store
 
     if not out.exists():
-        made = Retriever(
-            model,
-            path=out,
-            storage=cast("Storage", storage),
-            words=words,
-            precision=cast("Precision", precision),
-        )
-        made.store.note({"source": source})
-        return made
-    begun = Retriever.open(out, model, precision=cast("Precision", precision))
-    if begun.store.fact("source") != source or begun.store.fact("finished"):
-        raise OutputError(f"{out} exists: choose another folder, or put more in with tercet index add")
-    return begun
+        return
+    if not (out / DATABASE).is_file():
+        raise OutputError(f"{out} exists and is not an index: choose another folder")
+    store = Store(out)
+    is_resumable = store.metadata("source") == source and not store.metadata("finished")
+    store.close()
+    if not is_resumable:
+        raise OutputError(f"{out} exists: choose another folder, or add candidates with tercet index add")
+
+
+def _open_or_create(
+    out: Path,
+    source: str,
+    model: str,
+    *,
+    precision: Precision,
+    storage: Storage,
+    lexical: bool,
+    chunk: ChunkConfig | None,
+) -> "Retriever":
+    from tercet.retrieve import Retriever
+
+    if out.exists():
+        return Retriever.open(out, model, precision=precision)
+    created = Retriever(model, path=out, storage=storage, lexical=lexical, chunk=chunk, precision=precision)
+    created.store.set_metadata({"source": source})
+    return created
 
 
 def _source(file: str, settings: list[Any]) -> str:
-    """What makes a build the same build."""
+    """Identifies a build."""
     path = Path(file)
     known = [str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns] if path.is_file() else [file]
     return json.dumps([*known, *settings])

@@ -1,4 +1,4 @@
-"""``tercet info``: what a model is, and what it runs on."""
+"""``tercet info``: properties of a model and of this machine."""
 
 import json
 import platform
@@ -12,19 +12,26 @@ LIBRARIES = ("tercet", "torch", "transformers", "tokenizers", "numpy")
 
 
 def info(model: ModelOption = "bi", as_json: JsonOption = False) -> None:
-    """Describe a model and this machine."""
-    from tercet.models.sources import find_folder
+    """Describe a model and this machine.
 
-    described = open_model(model, "fp32").describe()
-    facts = {"model": {"folder": str(find_folder(model)), **described}, "machine": _machine()}
+    all-MiniLM-L6-v2 is another name of bi, so it needs no download.
+
+    Example: tercet info --model poly
+    """
+    from tercet.formats.sources import names_of, resolve_model
+
+    described = open_model(model).describe()
+    folder = resolve_model(model)
+    names = {"names": ", ".join(names_of(folder))} if names_of(folder) else {}
+    sections = {"model": {**names, "folder": str(folder), **described}, "machine": _machine()}
     if as_json:
-        typer.echo(json.dumps(facts, ensure_ascii=False))
+        typer.echo(json.dumps(sections, ensure_ascii=False))
         return
-    width = max(len(name) for part in facts.values() for name in part)
-    for name, part in facts.items():
-        typer.secho(name, bold=True)
-        for key, value in part.items():
-            typer.echo(f"  {key:<{width}}  {value}".rstrip())
+    width = max(len(name) for section in sections.values() for name in section)
+    for title, section in sections.items():
+        typer.secho(title, bold=True)
+        for name, value in section.items():
+            typer.echo(f"  {name:<{width}}  {value}".rstrip())
 
 
 def _machine() -> dict[str, object]:

@@ -1,207 +1,124 @@
-"""``tercet new``: an untrained model over any encoder, one command for each kind."""
+"""``tercet new``: untrained models built on any encoder; the options are the fields of the settings."""
 
+import inspect
+from collections.abc import Callable
+from dataclasses import MISSING, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import Annotated, Any, get_origin, get_type_hints
 
 import typer
 
-from tercet.cli.options import waiting
-from tercet.config import (
-    ACTIVATIONS,
-    CODE_KINDS,
-    HEAD_KINDS,
-    POOLING_KINDS,
-    REDUCTIONS,
-    SIMILARITIES,
-    Activation,
-    BiConfig,
-    CodeKind,
-    CrossConfig,
-    HeadKind,
-    PolyConfig,
-    PoolingConfig,
-    PoolingKind,
-    Reduction,
-    Similarity,
-)
-from tercet.files import check_free
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tercet.models.neural import NeuralScorer
+from tercet.cli.options import spinner
+from tercet.files.atomic import check_free
+from tercet.settings.field_docs import field_docs
+from tercet.settings.models import POOLING_KINDS, SCORER_CONFIGS, ModelSpec, ScorerKind
 
 new = typer.Typer(
     name="new",
-    help="Make an untrained model folder over any encoder.",
+    help="Create an untrained scorer from any encoder.",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
 
-OutArgument = Annotated[Path, typer.Argument(help="The folder to make.", metavar="OUT")]
+DESCRIPTIONS: dict[ScorerKind, str] = {
+    "bi": "Create a bi-encoder (Sentence-BERT).\n\nExample: tercet new bi my-bi --backbone bert-base-uncased",
+    "poly": "Create a poly-encoder (Humeau et al., 2020).\n\nExample: tercet new poly my-poly --codes 64",
+    "cross": "Create a cross-encoder.\n\nExample: tercet new cross my-cross --head dense",
+}
+OPTION_NAMES = {"labels": "--label"}
+"""Options that are repeated, so that the singular reads better."""
+
+OutArgument = Annotated[Path, typer.Argument(help="The folder to create.", metavar="OUT")]
 BackboneOption = Annotated[
     str,
     typer.Option(
-        "--backbone", "-b", help="bi (comes with tercet), an encoder's folder, or a hub id.", metavar="NAME"
+        "--backbone",
+        "-b",
+        help="The encoder to build on: bi (packaged MiniLM), a folder, or a Hugging Face id.",
+        metavar="NAME",
     ),
 ]
 MaxTokensOption = Annotated[
-    int | None, typer.Option(help="Cut texts at so many tokens; the backbone's own limit by default.")
+    int | None, typer.Option(help="Maximum sequence length.", show_default="the backbone's")
 ]
-SeedOption = Annotated[int, typer.Option(min=0, help="Of the weights that the backbone does not have.")]
-TowersOption = Annotated[
-    int, typer.Option(help="1: both sides share one. 2: each its own; they start equal.")
+SeedOption = Annotated[int, typer.Option(min=0, help=field_docs(ModelSpec)["seed"])]
+PoolingOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Pooling of token states; repeat it to concatenate several.",
+        metavar="|".join(POOLING_KINDS),
+        show_default="mean",
+    ),
 ]
 
 
-@new.command()
-def bi(
-    out: OutArgument,
-    backbone: BackboneOption = "bi",
-    pooling: Annotated[
-        str, typer.Option(help="Tokens to one vector.", metavar="|".join(POOLING_KINDS))
-    ] = "mean",
-    similarity: Annotated[
-        str, typer.Option(help="How vectors are compared.", metavar="|".join(SIMILARITIES))
-    ] = BiConfig.similarity,
-    towers: TowersOption = BiConfig.towers,
-    max_tokens: MaxTokensOption = None,
-) -> None:
-    """Make a bi-encoder (Sentence-BERT).
+def _command(kind: ScorerKind) -> Callable[..., None]:
+    """The command that creates a model of one kind."""
 
-    Example: tercet new bi my-bi --backbone bert-base-uncased
-    """
-    config = BiConfig(towers=towers, similarity=cast("Similarity", similarity))
-    kinds = PoolingConfig(kinds=(cast("PoolingKind", pooling),))
-
-    def build() -> "NeuralScorer":
-        from tercet.models.bi import BiEncoder
-
-        return BiEncoder.from_backbone(
-            backbone, config=config, pooling=kinds, max_tokens=max_tokens, device="cpu"
+    def command(**given: Any) -> None:
+        out: Path = given.pop("out")
+        spec = ModelSpec(
+            kind=kind,
+            source=given.pop("backbone"),
+            max_tokens=given.pop("max_tokens"),
+            seed=given.pop("seed", 0),
+            pooling=tuple(given.pop("pooling", None) or ("mean",)),
+            settings=_settings(kind, given),
         )
+        _create(out, spec)
 
-    _make(out, build)
-
-
-@new.command()
-def poly(
-    out: OutArgument,
-    backbone: BackboneOption = "bi",
-    codes: Annotated[int, typer.Option(help="m, how many vectors stand for a context.")] = PolyConfig.codes,
-    code_kind: Annotated[
-        str, typer.Option(help="Where they come from.", metavar="|".join(CODE_KINDS))
-    ] = PolyConfig.code_kind,
-    reduction: Annotated[
-        str, typer.Option(help="A candidate's tokens to one vector.", metavar="|".join(REDUCTIONS))
-    ] = PolyConfig.reduction,
-    first_tokens: Annotated[
-        int, typer.Option(help="How many tokens mean_first averages.")
-    ] = PolyConfig.first_tokens,
-    similarity: Annotated[
-        str, typer.Option(help="How a candidate meets a code.", metavar="|".join(SIMILARITIES))
-    ] = PolyConfig.similarity,
-    towers: Annotated[
-        int | None, typer.Option(help="As for bi; 2 by default, 1 for a symmetric model.")
-    ] = None,
-    symmetric: Annotated[
-        bool, typer.Option("--symmetric", help="Average both directions, with one tower.")
-    ] = PolyConfig.symmetric,
-    code_scale: Annotated[
-        float, typer.Option(help="How sharply codes attend to tokens.")
-    ] = PolyConfig.code_scale,
-    candidate_scale: Annotated[
-        float, typer.Option(help="How sharply candidates attend to codes.")
-    ] = PolyConfig.candidate_scale,
-    logit_scale: Annotated[
-        float, typer.Option(help="What scores are multiplied by.")
-    ] = PolyConfig.logit_scale,
-    learn_scales: Annotated[
-        bool, typer.Option("--learn-scales", help="Let training move the three scales.")
-    ] = PolyConfig.learn_scales,
-    max_tokens: MaxTokensOption = None,
-    seed: SeedOption = 0,
-) -> None:
-    """Make a poly-encoder (Humeau et al., 2020).
-
-    Example: tercet new poly my-poly --codes 64
-    """
-    config = PolyConfig(
-        codes=codes,
-        code_kind=cast("CodeKind", code_kind),
-        reduction=cast("Reduction", reduction),
-        first_tokens=first_tokens,
-        similarity=cast("Similarity", similarity),
-        towers=towers if towers is not None else 1 if symmetric else PolyConfig.towers,
-        symmetric=symmetric,
-        code_scale=code_scale,
-        candidate_scale=candidate_scale,
-        logit_scale=logit_scale,
-        learn_scales=learn_scales,
+    parameters = {
+        "out": (OutArgument, inspect.Parameter.empty),
+        "backbone": (BackboneOption, "bi"),
+        "max_tokens": (MaxTokensOption, None),
+        **({"pooling": (PoolingOption, None)} if kind == "bi" else {"seed": (SeedOption, 0)}),
+        **{name: (annotation, None) for name, annotation in _options(SCORER_CONFIGS[kind]).items()},
+    }
+    command.__name__, command.__doc__ = kind, DESCRIPTIONS[kind]
+    command.__annotations__ = {name: annotation for name, (annotation, _) in parameters.items()}
+    command.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
+            for name, (annotation, default) in parameters.items()
+        ]
     )
-
-    def build() -> "NeuralScorer":
-        from tercet.models.poly import PolyEncoder
-
-        return PolyEncoder.from_backbone(
-            backbone, config=config, max_tokens=max_tokens, seed=seed, device="cpu"
-        )
-
-    _make(out, build)
+    return command
 
 
-@new.command()
-def cross(
-    out: OutArgument,
-    backbone: BackboneOption = "bi",
-    head: Annotated[
-        str, typer.Option(help="States of a pair to outputs.", metavar="|".join(HEAD_KINDS))
-    ] = CrossConfig.head,
-    outputs: Annotated[int, typer.Option(help="1 for a score, more for classes.")] = CrossConfig.outputs,
-    activation: Annotated[
-        str, typer.Option(help="Outputs to scores.", metavar="|".join(ACTIVATIONS))
-    ] = CrossConfig.activation,
-    label: Annotated[
-        list[str] | None, typer.Option(help="The name of a class; give one for each, in order.")
-    ] = None,
-    score_class: Annotated[
-        int | None, typer.Option(help="Which class, from 0, candidates are ranked by.")
-    ] = CrossConfig.score_class,
-    other_weight: Annotated[
-        float | None,
-        typer.Option(help="Read each text as if alone, and heed the other by this factor, such as 0.05."),
-    ] = CrossConfig.other_weight,
-    symmetric: Annotated[bool, typer.Option("--symmetric", help="Read pairs both ways.")] = False,
-    max_tokens: MaxTokensOption = None,
-    seed: SeedOption = 0,
-) -> None:
-    """Make a cross-encoder.
-
-    Example: tercet new cross my-cross --head dense
-    """
-    config = CrossConfig(
-        head=cast("HeadKind", head),
-        outputs=outputs,
-        activation=cast("Activation", activation),
-        labels=tuple(label or ()),
-        score_class=score_class,
-        other_weight=other_weight,
-        symmetric=symmetric,
-    )
-
-    def build() -> "NeuralScorer":
-        from tercet.models.cross import CrossEncoder
-
-        return CrossEncoder.from_backbone(
-            backbone, config=config, max_tokens=max_tokens, seed=seed, device="cpu"
-        )
-
-    _make(out, build)
+def _options(config: type) -> dict[str, Any]:
+    """An option for each field of a config; None means the default of the config."""
+    hints, docs = get_type_hints(config), field_docs(config)
+    options = {}
+    for each in fields(config):
+        default = "none" if each.default in (None, (), "", MISSING) else repr(each.default).strip("'")
+        names = [OPTION_NAMES[each.name]] if each.name in OPTION_NAMES else []
+        option = typer.Option(*names, help=docs.get(each.name), show_default=default)
+        options[each.name] = Annotated[_option_type(hints[each.name]), option]
+    return options
 
 
-def _make(out: Path, build: "Callable[[], NeuralScorer]") -> None:
+def _option_type(hint: Any) -> Any:
+    """The type of an option that may be absent; tuples of names become repeated options."""
+    return list[str] | None if get_origin(hint) is tuple else hint | None
+
+
+def _settings(kind: ScorerKind, given: dict[str, Any]) -> dict[str, Any]:
+    """The options that are given; a symmetric poly-encoder has one tower unless told otherwise."""
+    settings = {name: value for name, value in given.items() if value is not None}
+    if kind == "poly" and settings.get("symmetric"):
+        settings.setdefault("towers", 1)
+    return settings
+
+
+def _create(out: Path, spec: ModelSpec) -> None:
     check_free(out)
-    with waiting(f"making {out}"):
-        scorer = build()
+    from tercet.formats.from_spec import make_scorer
+
+    with spinner(f"creating {out}"):
+        scorer = make_scorer(spec, device="cpu")
         scorer.save(out)
     typer.echo(f"{out}: an untrained {scorer.kind}-encoder, fingerprint {scorer.fingerprint}")
+
+
+for _kind in SCORER_CONFIGS:
+    new.command(_kind)(_command(_kind))

@@ -1,97 +1,201 @@
 """Options that several commands share."""
 
+import re
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, cast
+from glob import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tercet.config import PRECISIONS, Precision
-from tercet.data.rows import FORMATS, Format, Row
+from tercet.cli.progress import spinner as spinner  # for the commands, which import it from here
+from tercet.cli.verbosity import detail, is_quiet
+from tercet.data.rows import STDIN, Row
 from tercet.data.sample import NAMES
-from tercet.data.sources import SAMPLE, open_source, rows_in
+from tercet.data.sources import SAMPLE, open_source
 from tercet.errors import InputError
+from tercet.settings.chunks import Boundary, ChunkConfig
+from tercet.settings.files import FileConfig, Format
+from tercet.settings.models import Precision
 
 if TYPE_CHECKING:
-    from tercet.models.dual import DualEncoder
-    from tercet.models.load import AnyScorer
+    from tercet.scorers.calibration import Calibration
+    from tercet.scorers.dual import DualEncoder
+    from tercet.scorers.kinds import AnyScorer
+
+
+def model_names(incomplete: str) -> list[str]:
+    """The packaged models and the folders whose names begin so, for completion by the shell."""
+    packaged = [name for name in ("bi", "poly", "cross") if name.startswith(incomplete)]
+    begun = Path(incomplete)
+    parent, start = (begun, "") if incomplete.endswith("/") else (begun.parent, begun.name)
+    folders = [each for each in parent.glob(f"{escape(start)}*/") if not each.name.startswith(".")]
+    return packaged + sorted(str(each) for each in folders)
+
+
+def _model_option(help_text: str) -> Any:
+    return typer.Option("--model", "-m", help=help_text, metavar="NAME", autocompletion=model_names)
+
 
 ModelOption = Annotated[
-    str,
-    typer.Option(
-        "--model",
-        "-m",
-        help="bi, poly or cross (come with tercet), a model folder, or a hub id.",
-        metavar="NAME",
-    ),
+    str, _model_option("Packaged model (bi, poly or cross), model folder, or Hugging Face id.")
+]
+DualModelOption = Annotated[
+    str, _model_option("A bi- or poly-encoder: bi, poly, a model folder, or a Hugging Face id.")
+]
+BiModelOption = Annotated[
+    str, _model_option("A bi-encoder with one tower: bi, a model folder, or a Hugging Face id.")
 ]
 PrecisionOption = Annotated[
-    str, typer.Option("--precision", help=f"{' or '.join(PRECISIONS)}.", metavar="|".join(PRECISIONS))
+    Precision, typer.Option("--precision", help="fp32, or bf16: faster and nearly as accurate.")
 ]
 FormatOption = Annotated[
+    Format | None, typer.Option("--format", help="File format. Default: from the file name.")
+]
+DelimiterOption = Annotated[
+    str, typer.Option(help="CSV: the character between two cells. Default: recognized.", metavar="CHARACTER")
+]
+EncodingOption = Annotated[
+    str,
+    typer.Option(help="Encoding, such as cp949. Default: UTF-8, or UTF-16 by its mark.", metavar="NAME"),
+]
+SkipEmptyOption = Annotated[
+    bool, typer.Option("--skip-empty", help="Skip rows without a text, and count them in a note.")
+]
+ProbabilityOption = Annotated[
+    bool, typer.Option("--probability", help="Also show the probability of a match, of a calibrated model.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print a JSON object.")]
+JsonLinesOption = Annotated[bool, typer.Option("--json", help="Print JSON Lines.")]
+OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace the file if it exists.")]
+DeviceOption = Annotated[
+    str | None, typer.Option(help="Device, such as cpu or cuda:0. Default: a GPU if available.")
+]
+DataOption = Annotated[
+    Path | None,
+    typer.Option("--data", help="Folder of the data files. Default: $TERCET_DATA.", metavar="FOLDER"),
+]
+
+ChunkOption = Annotated[
     str | None,
     typer.Option(
-        "--format", help="What the file is; guessed from its name by default.", metavar="|".join(FORMATS)
+        "--chunk",
+        help="Split long candidates into chunks of this many tokens, or max: as many as the model reads. "
+        "A candidate is as good as its best chunk.",
+        metavar="TOKENS",
     ),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON Lines for programs.")]
+ChunkOverlapOption = Annotated[
+    int, typer.Option("--chunk-overlap", help="Tokens that a chunk repeats from the one before it.")
+]
+ChunkBoundaryOption = Annotated[
+    Boundary, typer.Option("--chunk-boundary", help="Where a chunk may start: at any word or sentence.")
+]
 
 SOURCE_HELP = (
-    "A text (one a line), JSONL, CSV, TSV or Parquet file, also gzipped; - for standard input; "
-    f"{SAMPLE}NAME for data that comes with tercet ({', '.join(NAMES)}); or hf:NAME@SPLIT."
+    "A text file (a text per line), JSONL, JSON, CSV, TSV or Parquet, optionally gzipped; - for standard "
+    f"input; {SAMPLE}NAME for sample data ({', '.join(NAMES)}); or hf:NAME@SPLIT for a Hugging Face data set."
 )
 
 
-def open_model(name: str, precision: str) -> "AnyScorer":
-    """The model, loaded behind a moving sign of life."""
-    from tercet.models.load import load
+def open_model(name: str, precision: Precision = "fp32") -> "AnyScorer":
+    """The model, loaded behind a spinner."""
+    with spinner(f"loading {name}"):
+        from tercet.formats.load import load  # imports torch, which takes seconds
 
-    with waiting(f"loading {name}"):
-        return load(name, precision=cast("Precision", precision))
-
-
-def open_dual(name: str, precision: str) -> "DualEncoder":
-    """As ``open_model``, if the model makes vectors."""
-    from tercet.models.dual import DualEncoder
-
-    scorer = open_model(name, precision)
-    if not isinstance(scorer, DualEncoder):
-        raise InputError("a cross-encoder reads pairs and has no vectors: encode with a bi- or poly-encoder")
+        scorer = load(name, precision=precision)
+    detail(
+        f"{name}: {scorer.kind}-encoder {scorer.fingerprint}, {scorer.device}, {scorer.precision}, "
+        f"{scorer.tokenizer.max_tokens} tokens"
+    )
     return scorer
 
 
-def open_rows(source: str, file_format: str | None) -> Iterator[Row]:
-    """The rows of a file, of standard input, of a sample or of a Hugging Face data set."""
-    return open_source(source, file_format=cast("Format | None", file_format))
+def open_dual(name: str, precision: Precision) -> "DualEncoder":
+    """As ``open_model``, for models that make vectors."""
+    from tercet.scorers.dual import DualEncoder
+
+    scorer = open_model(name, precision)
+    if not isinstance(scorer, DualEncoder):
+        raise InputError("a cross-encoder has no vectors: use a bi- or poly-encoder")
+    return scorer
 
 
-def number_of_rows(source: str, file_format: str | None) -> int | None:
-    """How many rows there are, or None where only reading them would tell."""
-    return rows_in(source, file_format=cast("Format | None", file_format))
+def columns_option(what: str) -> Any:
+    """An option for the columns with some texts."""
+    help_text = f"The column with the {what}; the texts of several are joined by a line break. Repeatable."
+    return typer.Option("--column", help=help_text, metavar="NAME")
 
 
-@contextmanager
-def waiting(what: str) -> Iterator[None]:
-    """A spinner on standard error, where that is a terminal."""
-    from rich.console import Console
+TextColumnsOption = Annotated[list[str] | None, columns_option("texts")]
+CandidateColumnsOption = Annotated[list[str] | None, columns_option("candidates")]
 
-    console = Console(stderr=True)
-    with console.status(what):
-        yield
+
+def open_rows(source: str, file: FileConfig, *, what: str = "texts") -> Iterator[Row]:
+    """The rows of a file, standard input, sample data or a Hugging Face data set.
+
+    Args:
+        what: what the rows are, for the hint that somebody must type them.
+    """
+    if source == STDIN and sys.stdin.isatty() and not is_quiet():
+        form = "one per line" if file.format in (None, "text") else f"as {file.format}"
+        typer.echo(f"reading {what} from standard input, {form}; end with Ctrl-D", err=True)
+    return open_source(source, file=file)
+
+
+def calibration_of(scorer: "AnyScorer", model: str) -> "Calibration":
+    """The calibration of a model, which ``--probability`` needs."""
+    if scorer.calibration is None:
+        raise InputError(
+            f"{model} is not calibrated, so it has no probabilities: calibrate it with labelled pairs "
+            f'("tercet calibrate {model} --data FILE -o FOLDER")'
+        )
+    return scorer.calibration
+
+
+INVISIBLE = re.compile("[\u00ad\u200b\ufeff]")
+"""Soft hyphens, zero-width spaces and byte order marks, which documents contain and nobody sees."""
+
+
+def one_line(text: str) -> str:
+    """``text`` with single spaces instead of line breaks, without control characters."""
+    return printable(" ".join(text.split()))
 
 
 def printable(text: str) -> str:
-    """``text`` in one line, with nothing in it that a terminal would obey."""
+    """``text`` on one line; control characters are escaped, and soft hyphens and their like left out."""
+    text = INVISIBLE.sub("", text)
     return "".join(
-        letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in text
+        character if character.isprintable() else character.encode("unicode_escape").decode()
+        for character in text
     )
 
 
+def chunk_config(size: str | None, overlap: int, boundary: Boundary) -> ChunkConfig | None:
+    """The settings of ``--chunk`` and its options; None without it."""
+    if size is None:
+        if overlap or boundary != ChunkConfig.boundary:
+            raise InputError("--chunk-overlap and --chunk-boundary need --chunk TOKENS")
+        return None
+    if size != "max" and not size.isdecimal():
+        raise InputError(f"--chunk must be a number of tokens or max, got {size!r}")
+    return ChunkConfig(size=None if size == "max" else int(size), overlap=overlap, boundary=boundary)
+
+
+def parse_column(given: str) -> tuple[str, str]:
+    """The role and the name in ``ROLE=NAME``."""
+    role, equals, name = given.partition("=")
+    if not equals or not role or not name:
+        raise InputError(f"--column must be ROLE=NAME, such as context=question, got {given!r}")
+    return role, name
+
+
 def one_of(**given: object) -> None:
-    """Raise unless exactly one of the options was given."""
-    named = [name for name, value in given.items() if value]
-    if len(named) != 1:
+    """Raise unless exactly one of the options is given."""
+    names = [name for name, value in given.items() if value]
+    if len(names) != 1:
         choices = " or ".join(given)
         raise InputError(
-            f"give {choices}, and only one of them" + (f": got {' and '.join(named)}" if named else "")
+            f"give {choices}, and only one of them" + (f": got {' and '.join(names)}" if names else "")
         )

@@ -1,17 +1,10 @@
-"""``tercet pretrain``: from text or dialogues to a backbone."""
+"""``tercet pretrain``: text or dialogues to a backbone."""
 
 import typer
 
+from tercet.cli.options import DataOption, DeviceOption
 from tercet.cli.progress import step_progress
-from tercet.cli.train import (
-    DataOption,
-    DeviceOption,
-    OutOption,
-    RecipeArgument,
-    ResumeOption,
-    SetOption,
-    run_folder,
-)
+from tercet.cli.train import OutOption, RecipeArgument, ResumeOption, SetOption, run_folder
 
 
 def pretrain(
@@ -22,20 +15,20 @@ def pretrain(
     change: SetOption = None,
     device: DeviceOption = None,
 ) -> None:
-    """Pre-train a backbone: masked words, and which text follows which, in turn (Humeau et al., 2020).
+    """Pre-train a backbone by masked language modelling and next-text prediction (Humeau et al., 2020).
 
-    The run's folder has the model in its folder "model": a backbone for tercet new and tercet train, and a
-    masked LM for transformers.
+    RUN/model is a backbone for tercet new and tercet train, and a masked language model for transformers.
 
-    Example: tercet pretrain recipes/pretrain-sample.toml --set model.layers=2
+    Example: tercet pretrain pretrain-sample --set model.layers=2
     """
     from tercet.data.sources import data_root
-    from tercet.training.pretrain import read_pretrain_recipe, run_pretraining
+    from tercet.settings.pretrain import read_pretrain_recipe
+    from tercet.training.pretrain import run_pretraining
 
-    read = read_pretrain_recipe(recipe, change or [])
+    settings = read_pretrain_recipe(recipe, change or [])
     folder = run_folder(out, recipe)
-    with step_progress() as teller:
+    with step_progress() as reporter:
         result = run_pretraining(
-            read, folder, root=data_root(data), resume=resume, device=device, teller=teller
+            settings, folder, root=data_root(data), resume=resume, device=device, reporter=reporter
         )
     typer.echo(f"{folder}: {result['train']['steps']} steps, dev loss {result['dev']['loss']:.4f}")

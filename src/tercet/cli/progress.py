@@ -1,65 +1,212 @@
-"""How long work looks on a terminal."""
+"""Progress on standard error: bars on a terminal, a line every few seconds elsewhere, nothing with -q."""
 
 import sys
 from contextlib import contextmanager
+from time import perf_counter
 from typing import TYPE_CHECKING, TypeVar
 
 import typer
 
+from tercet.cli.verbosity import detail, is_quiet, is_verbose
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from tercet.training.run_folder import Teller
+    from rich.progress import ProgressColumn
 
+    from tercet.training.reporter import Reporter
+
+    Advance = Callable[[int], None]
 
 Item = TypeVar("Item")
 
+SECONDS_BETWEEN_LINES = 10.0
+"""How often a line is written where standard error is not a terminal; the first comes after as long."""
 
-def say_if_watched(what: str) -> None:
-    """One line on what is done now, for people; a program reads none of it."""
-    if sys.stderr.isatty():
-        typer.echo(what, err=True)
+
+def report_if_terminal(message: str) -> None:
+    """Print a message to standard error if it is a terminal, or if -v is given; never with -q."""
+    if (sys.stderr.isatty() or is_verbose()) and not is_quiet():
+        typer.echo(message, err=True)
+
+
+@contextmanager
+def spinner(what: str) -> "Iterator[None]":
+    """A spinner, if standard error is a terminal; with -v also the time that it took."""
+    start = perf_counter()
+    if is_quiet() or not sys.stderr.isatty():
+        yield
+    else:
+        from rich.console import Console
+
+        with Console(stderr=True).status(what):
+            yield
+    detail(f"{what}: {perf_counter() - start:.1f} s")
 
 
 def track(items: "Iterable[Item]", *, total: int, what: str) -> "Iterator[Item]":
-    """The items, with a bar on standard error that says how many are done, how fast, and what is left."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (MofNCompleteColumn(), TextColumn(what), BarColumn(), TextColumn("left"), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True)) as bar:
-        yield from bar.track(items, total=total)
+    """The items, with their progress."""
+    with counting(what, total=total) as advance:
+        for item in items:
+            yield item
+            advance(1)
 
 
 @contextmanager
-def counting(what: str, *, total: int | None) -> "Iterator[Callable[[int], None]]":
-    """What to call with how many more are done; a bar on standard error shows count, rate and time left."""
+def counting(what: str, *, total: int | None) -> "Iterator[Advance]":
+    """A function to call with the number of items just done; count, rate and remaining time are shown."""
+    lines = ProgressLines(what, total=total)
+    if is_quiet():
+        yield lambda done: None
+    elif sys.stderr.isatty():
+        with _bar(lines) as advance:
+            yield advance
+    else:
+        yield lines.write_if_due
+    detail(lines.summary())
+
+
+@contextmanager
+def watching(what: str, *, total: int | None = None) -> "Iterator[None]":
+    """As ``counting``, of the texts or pairs that models process meanwhile."""
+    from tercet.encoders.batches import observing_batches
+
+    with counting(what, total=total) as advance, observing_batches(advance):
+        yield
+
+
+class ProgressLines:
+    """Lines about how much is done, how fast, and how long the rest takes.
+
+    Args:
+        already: items that were done before, which do not count for the rate.
+        clock: the time in seconds, from any start.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        total: int | None,
+        already: int = 0,
+        clock: "Callable[[], float]" = perf_counter,
+    ) -> None:
+        self.what = what
+        self.total = total
+        self.done = already
+        self._already = already
+        self._clock = clock
+        self._start = self._last = clock()
+
+    def count(self, done: int) -> None:
+        """Add the number of items just done."""
+        self.done += done
+
+    def write_if_due(self, done: int, note: str = "") -> None:
+        """Count items, and print a line if the last one is long enough ago."""
+        self.count(done)
+        now = self._clock()
+        if now - self._last >= SECONDS_BETWEEN_LINES:
+            self._last = now
+            typer.echo(self.line() + note, err=True)
+
+    def line(self) -> str:
+        """Such as ``encoding: 12,000 of 60,000, 850/s, 56 s left``."""
+        rate = self._rate()
+        if self.total is None or self.total < self.done:  # the total may be an estimate
+            return f"{self.what}: {self.done:,}, {per_second(rate)}"
+        left = duration((self.total - self.done) / rate) if rate else "unknown time"
+        return f"{self.what}: {self.done:,} of {self.total:,}, {per_second(rate)}, {left} left"
+
+    def summary(self) -> str:
+        """Such as ``encoding: 60,000 in 71 s, 850/s``."""
+        seconds = self._clock() - self._start
+        return f"{self.what}: {self.done:,} in {duration(seconds)}, {per_second(self._rate())}"
+
+    def _rate(self) -> float:
+        return (self.done - self._already) / max(self._clock() - self._start, 1e-9)
+
+
+def per_second(rate: float) -> str:
+    """A rate, with a decimal if it is small."""
+    if 0 < rate < 1:
+        return f"{1 / rate:.1f} s each"
+    return f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.1f}/s"
+
+
+def duration(seconds: float) -> str:
+    """A time in the two largest units."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s" if whole >= 10 else f"{seconds:.1f} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600:,} h {whole % 3600 // 60} min"
+
+
+@contextmanager
+def _bar(lines: "ProgressLines") -> "Iterator[Advance]":
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        ProgressColumn,
-        Task,
-        TimeRemainingColumn,
-    )
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+    known = () if lines.total is None else (TimeRemainingColumn(), "left")
+    columns = ("{task.description}", BarColumn(), MofNCompleteColumn(), _rate(), *known)
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(lines.what, total=lines.total)
+
+        def advance(done: int) -> None:
+            lines.count(done)
+            bar.advance(task, done)
+
+        yield advance
+
+
+def _rate() -> "ProgressColumn":
+    from rich.progress import ProgressColumn, Task
     from rich.text import Text
 
     class Rate(ProgressColumn):
-        """How many a second."""
+        """Items per second."""
 
         def render(self, task: Task) -> Text:
-            return Text(f"{task.speed:,.0f}/s" if task.speed else "")
+            average = task.completed / task.elapsed if task.elapsed else 0.0
+            return Text(per_second(task.speed or average) if task.completed else "")
 
-    columns = ("{task.description}", BarColumn(), MofNCompleteColumn(), Rate(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=total)
-        yield lambda done: bar.advance(task, done)
+    return Rate()
 
 
 @contextmanager
-def step_progress() -> "Iterator[Teller]":
-    """A bar with rate and time left on standard error; the dev data's numbers stay above it, line by line."""
+def step_progress() -> "Iterator[Reporter]":
+    """A reporter that shows training steps, with the dev metrics between them."""
+    from tercet.training.distributed import is_first_process
+    from tercet.training.reporter import Reporter
+
+    if is_quiet() or not is_first_process():  # only one process reports
+        yield Reporter(stoppable=True)
+    elif sys.stderr.isatty():
+        with _step_bar() as reporter:
+            yield reporter
+    else:
+        yield _step_lines()
+
+
+def _step_lines() -> "Reporter":
+    from tercet.training.reporter import Reporter
+
+    lines: list[ProgressLines] = []
+
+    def progress(done: int, steps: int, metrics: dict[str, float]) -> None:
+        if not lines or lines[0].total != steps or done < lines[0].done:  # another training
+            lines[:] = [ProgressLines("step", total=steps, already=done)]
+        loss = f", loss {metrics['loss']:.4f}" if "loss" in metrics else ""
+        lines[0].write_if_due(done - lines[0].done, loss)
+        _print_dev(done, steps, metrics, lambda message: typer.echo(message, err=True))
+
+    return Reporter(report=lambda message: typer.echo(message, err=True), progress=progress, stoppable=True)
+
+
+@contextmanager
+def _step_bar() -> "Iterator[Reporter]":
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -70,17 +217,14 @@ def step_progress() -> "Iterator[Teller]":
         TimeRemainingColumn,
     )
 
-    from tercet.training.gather import is_first_process
-    from tercet.training.run_folder import Teller
+    from tercet.training.reporter import Reporter
 
-    if not is_first_process():  # of several processes, one speaks
-        yield Teller(stoppable=True)
-        return
     console = Console(stderr=True, highlight=False)
     columns = (
         TextColumn("step"),
         MofNCompleteColumn(),
         BarColumn(),
+        _rate(),
         TimeElapsedColumn(),
         TextColumn("left"),
         TimeRemainingColumn(),
@@ -89,19 +233,23 @@ def step_progress() -> "Iterator[Teller]":
     with Progress(*columns, console=console) as bar:
         task = bar.add_task("training", total=None, visible=False, loss="")
 
-        def tell(done: int, steps: int, numbers: dict[str, float]) -> None:
+        def progress(done: int, steps: int, metrics: dict[str, float]) -> None:
             bar.update(task, completed=done, total=steps, visible=done < steps)
-            if "loss" in numbers:
-                bar.update(task, loss=f"loss {numbers['loss']:.4f}")
-            measured = [
-                f"{name.removeprefix('eval_')} {value:.4f}"
-                for name, value in numbers.items()
-                if name.startswith("eval_")
-            ]
-            if measured:
-                console.print(f"step {done} of {steps}: dev {', '.join(measured)}", markup=False)
+            if "loss" in metrics:
+                bar.update(task, loss=f"loss {metrics['loss']:.4f}")
+            _print_dev(done, steps, metrics, lambda message: console.print(message, markup=False))
 
-        def say(sentence: str) -> None:
-            console.print(sentence, markup=False, style="dim")
+        def report(message: str) -> None:
+            console.print(message, markup=False, style="dim")
 
-        yield Teller(say=say, progress=tell, stoppable=True)
+        yield Reporter(report=report, progress=progress, stoppable=True)
+
+
+def _print_dev(done: int, steps: int, metrics: dict[str, float], write: "Callable[[str], None]") -> None:
+    dev = [
+        f"{name.removeprefix('eval_')} {value:.4f}"
+        for name, value in metrics.items()
+        if name.startswith("eval_")
+    ]
+    if dev:
+        write(f"step {done} of {steps}: dev {', '.join(dev)}")

@@ -1,38 +1,38 @@
 """``tercet search``: the best candidates of an index."""
 
-import json
-import re
 import sys
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tercet.cli.index import IndexArgument, conditions, open_index
+from tercet.cli.hits import HitsView, hits_table
+from tercet.cli.index import IndexArgument, MovedModelOption, open_index
+from tercet.cli.input_files import input_files, json_line, with_columns
 from tercet.cli.options import (
     SOURCE_HELP,
+    DelimiterOption,
+    EncodingOption,
     FormatOption,
-    JsonOption,
+    JsonLinesOption,
     PrecisionOption,
+    SkipEmptyOption,
     open_model,
-    open_rows,
     printable,
-    waiting,
+    spinner,
 )
-from tercet.data.columns import contexts as read_contexts
+from tercet.data.columns import Rest
 from tercet.errors import InputError
-from tercet.inputs import check_contexts, check_top
-from tercet.records import Context, Hits, as_text
+from tercet.index.condition_text import parse_conditions
+from tercet.inputs import check_context, check_count, check_k
+from tercet.records import Context, Hits
+from tercet.settings.index import Mode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
-    from rich.text import Text
-
-    from tercet.retrieve import Mode, Retriever
-
-WORD = re.compile(r"\w+")
-SHORTEST_WORD = 3
+    from tercet.index.conditions import Condition
+    from tercet.retrieve import Retriever
 
 
 def search(
@@ -40,113 +40,145 @@ def search(
     context: Annotated[
         list[str] | None,
         typer.Argument(
-            help="What to look for; several arguments are the turns of a dialogue. Asked for if left out."
+            help="The context; several arguments are the turns of a dialogue. Default: prompt for it.",
+            metavar="CONTEXT",
         ),
     ] = None,
     contexts: Annotated[
         str | None, typer.Option(help=f"Search for each context in a file. {SOURCE_HELP}", metavar="FILE")
     ] = None,
-    context_column: Annotated[str | None, typer.Option(help="The column that holds the contexts.")] = None,
-    k: Annotated[int, typer.Option("-k", help="How many to show.")] = 5,
+    context_column: Annotated[str | None, typer.Option(help="The column with the contexts.")] = None,
+    k: Annotated[int, typer.Option("-k", help="Number of candidates to show.")] = 5,
     mode: Annotated[
-        str, typer.Option(help="By the model's vectors, by words, or by both.", metavar="vectors|words|both")
+        Mode,
+        typer.Option(help="Search by vectors, by BM25, or by both (reciprocal rank fusion)."),
     ] = "vectors",
     where: Annotated[
         list[str] | None,
-        typer.Option(help="Metadata that a candidate must have; may be repeated.", metavar="NAME=VALUE"),
+        typer.Option(
+            help="Search only candidates with this metadata: topic=cards, topic!=cards, "
+            '"year>=2020" (with the quotes), "topic in cards,loans" or "topic not in cards,loans". '
+            "Repeatable; all must hold.",
+            metavar="CONDITION",
+        ),
     ] = None,
+    show: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Also show this column of the metadata, such as answer; repeatable.", metavar="COLUMN"
+        ),
+    ] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="Show long texts in full instead of the part that matches best.")
+    ] = False,
     reranker: Annotated[
-        str | None, typer.Option(help="A cross-encoder that reads the best again.", metavar="NAME")
+        str | None,
+        typer.Option(help="A model, usually a cross-encoder, that reranks the best.", metavar="NAME"),
     ] = None,
-    rerank: Annotated[int, typer.Option(help="How many it reads.")] = 50,
-    exact: Annotated[bool, typer.Option("--exact", help="Look at every vector, even in a graph.")] = False,
-    model: Annotated[str | None, typer.Option("--model", "-m", help="The model, if it has moved.")] = None,
+    rerank: Annotated[
+        int | None,
+        typer.Option(help="Number of candidates to rerank.", show_default="50 with --reranker"),
+    ] = None,
+    exact: Annotated[
+        bool,
+        typer.Option("--exact", help="Exhaustive search: scan all vectors instead of using the HNSW graph."),
+    ] = False,
+    model: MovedModelOption = None,
     precision: PrecisionOption = "fp32",
+    skip_empty: SkipEmptyOption = False,
     file_format: FormatOption = None,
-    as_json: JsonOption = False,
+    delimiter: DelimiterOption = "",
+    encoding: EncodingOption = "",
+    as_json: JsonLinesOption = False,
 ) -> None:
-    """Show the best candidates of an index; without a context, ask for one after another.
+    """Show the best candidates of an index. Without a context, prompt for queries.
 
-    Example: tercet search faq.tercet "My parcel is late"
+    Example: tercet search faq.tercet "My card was declined"
     """
-    check_top(k)
+    from tercet.index.selection import check_column
+
+    check_k(k)
     if context and contexts:
         raise InputError("give CONTEXT or --contexts, and only one of them")
-    wanted = conditions(where or ())
-    asked: list[Context] = []
+    _check_rerank(reranker, rerank)
+    wanted = parse_conditions(where or ())
+    queries: list[Context] = []
+    rests: list[Rest] = []
     if contexts is not None:
-        asked = list(read_contexts(open_rows(contexts, file_format), context_column))
+        files = input_files(file_format, delimiter=delimiter, encoding=encoding, skip_empty=skip_empty)
+        given = list(files.contexts(contexts, context_column))
+        queries, rests = [query for query, _ in given], [rest for _, rest in given]
     elif context:
-        asked = check_contexts([context[0] if len(context) == 1 else context])
+        queries = [check_context(context[0] if len(context) == 1 else context)]
+    second = None if reranker is None else open_model(reranker, precision)
     retriever = open_index(path, model, precision)
-    if reranker is not None:
-        retriever.reranker = open_model(reranker, precision)
+    retriever.reranker = second
+    for column in show or ():
+        check_column(retriever.store.database, column)
+    searched = _searched(retriever, wanted)
+    if not searched and not as_json:
+        return
+    terms = None if mode == "vectors" else retriever.store.lexical_terms
+    view = HitsView(searched=searched, columns=tuple(show or ()), full=full, analyze=terms)
 
     def find(some: "Iterable[Context]") -> list[Hits]:
-        with waiting(f"searching {len(retriever):,} candidates"):
-            return retriever.search_many(
-                some,
-                k,
-                mode=cast("Mode", mode),
-                where=wanted,
-                rerank=None if reranker is None else rerank,
-                exact=exact,
-            )
+        with spinner(f"searching {len(retriever):,} candidates"):
+            return retriever.search_many(some, k, mode=mode, where=wanted, rerank=rerank, exact=exact)
 
-    if not asked and contexts is None:
+    if not queries and contexts is None:
         for typed in _typed():
-            _show(typed, find([typed])[0], retriever, as_json=as_json)
+            _show(typed, find([typed])[0], None if as_json else view)
         return
-    for one, hits in zip(asked, find(asked), strict=True):
-        _show(one, hits, retriever, as_json=as_json)
+    for query, rest, hits in zip(queries, rests or [{}] * len(queries), find(queries), strict=True):
+        _show(query, hits, None if as_json else view, rest)
+
+
+def _check_rerank(reranker: str | None, rerank: int | None) -> None:
+    """Raise if there is a reranker and nothing to rerank, or the other way round."""
+    if reranker is None and rerank is not None:
+        raise InputError(f"--rerank {rerank} needs a cross-encoder: add --reranker cross")
+    if rerank == 0:
+        raise InputError("--rerank 0 would turn the reranker off: leave out --reranker and --rerank")
+    if rerank is not None:
+        check_count("--rerank", rerank)
+
+
+def _searched(retriever: "Retriever", wanted: "Sequence[Condition]") -> str:
+    """What is searched, such as ``17 with topic=cards``; empty, with a note, if it is nothing."""
+    count = len(retriever.store.where(wanted)) if wanted else len(retriever)
+    together = " and ".join(map(str, wanted))
+    if not count:
+        what = f"no candidate has {together}" if len(retriever) else f"{retriever.path} has no candidates"
+        typer.echo(printable(what), err=True)
+        return ""
+    return f"{count:,} with {together}" if wanted else f"{count:,}"
 
 
 def _typed() -> "Iterable[str]":
-    """What somebody types, line by line, until an empty one."""
-    prompt = "search> " if sys.stdin.isatty() else ""
+    """The lines that are not blank; on a terminal ``exit`` and ``quit`` end the input, as Ctrl-D does."""
+    is_typed = sys.stdin.isatty()
+    if is_typed:
+        typer.echo("type a query; Ctrl-D, exit or quit ends the search", err=True)
     while True:
         try:
-            line = input(prompt).strip()
+            line = input("search> " if is_typed else "").strip()
         except EOFError:
             return
-        if not line:
+        if is_typed and line in ("exit", "quit"):
             return
-        yield line
+        if line:
+            yield line
 
 
-def _show(context: Context, hits: Hits, retriever: "Retriever", *, as_json: bool) -> None:
-    if as_json:
-        found = {
-            "context": context,
-            "certainty": hits.certainty,
-            "hits": [asdict(hit) for hit in hits],
-        }
-        typer.echo(json.dumps(found, ensure_ascii=False))
+def _show(context: Context, hits: Hits, view: HitsView | None, rest: Rest | None = None) -> None:
+    """Print a table, or JSON without a view, with the other columns of the context's row."""
+    if view is None:
+        found = {"context": context, "certainty": hits.certainty, "hits": [asdict(hit) for hit in hits]}
+        typer.echo(json_line(with_columns(found, rest or {})))
+        return
+    if not hits:
+        typer.echo("no candidate has a word of the context (--mode vectors compares meanings)")
         return
     from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
 
-    shown = printable(context if isinstance(context, str) else " / ".join(context))
-    table = Table(title=Text(shown), title_justify="left", title_style="bold", caption_justify="left")
-    table.caption = f"the best {len(hits)} of {len(retriever):,}, {hits.certainty}"
-    for name in ("", "score", "id"):
-        table.add_column(name, justify="right", style="dim" if name == "id" else "")
-    table.add_column("candidate")
-    for place, hit in enumerate(hits, start=1):
-        table.add_row(
-            str(place), f"{hit.score:.4f}", Text(printable(hit.id)), highlighted(hit.text, as_text(context))
-        )
-    Console().print(table)
-
-
-def highlighted(text: str, context: str) -> "Text":
-    """A text in which the words of the context stand out."""
-    from rich.text import Text
-
-    words = {word for word in WORD.findall(context.casefold()) if len(word) >= SHORTEST_WORD}
-    shown = Text(printable(text))
-    for found in WORD.finditer(shown.plain):
-        if found.group().casefold() in words:
-            shown.stylize("bold green", found.start(), found.end())
-    return shown
+    Console().print(hits_table(context, hits, view))

@@ -1,44 +1,44 @@
-"""``tercet train``: from a recipe to a model."""
+"""``tercet train``: a recipe to a model."""
 
+import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from tercet.cli.options import DataOption, DeviceOption
 from tercet.cli.progress import step_progress
-from tercet.files import read_toml, writing
+from tercet.files.atomic import writing
+from tercet.files.structured import read_toml
+from tercet.settings.shipped import shipped, shipped_path
 
 
 def _readable(recipe: Path) -> Path:
-    """The same path; what is no recipe is said before torch is loaded, which takes seconds."""
-    if recipe.is_file() or recipe.is_dir() or not recipe.exists():  # a pipe can be read once only
+    """The file of a path or of an installed recipe.
+
+    An invalid recipe is reported before torch is imported, which takes seconds.
+    """
+    if not recipe.exists() or (recipe.is_dir() and str(recipe) in shipped("recipes")):
+        recipe = shipped_path("recipes", str(recipe))
+    if recipe.is_file() or recipe.is_dir() or not recipe.exists():  # a pipe can be read only once
         read_toml(recipe)
     return recipe
 
 
 RecipeArgument = Annotated[
     Path,
-    typer.Argument(help="A TOML file; recipes/ has examples.", metavar="RECIPE", callback=_readable),
-]
-DataOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--data",
-        help="The folder that data files lie under; TERCET_DATA by default.",
-        metavar="FOLDER",
+    typer.Argument(
+        help='The recipe: a TOML file, or a name of "tercet recipes".', metavar="RECIPE", callback=_readable
     ),
 ]
 OutOption = Annotated[
     Path | None,
-    typer.Option("--out", "-o", help="The run's folder; runs/NAME-OF-RECIPE by default.", metavar="FOLDER"),
+    typer.Option("--out", "-o", help="The run folder. Default: runs/NAME-OF-RECIPE.", metavar="FOLDER"),
 ]
-ResumeOption = Annotated[bool, typer.Option("--resume", help="Go on after the last checkpoint.")]
+ResumeOption = Annotated[bool, typer.Option("--resume", help="Continue from the last checkpoint.")]
 SetOption = Annotated[
     list[str] | None,
-    typer.Option("--set", help="Change a setting of the recipe; may be repeated.", metavar="TABLE.KEY=VALUE"),
-]
-DeviceOption = Annotated[
-    str | None, typer.Option(help="Such as cpu or cuda:0; a GPU by default, if there is one.")
+    typer.Option("--set", help="Override a setting of the recipe; repeatable.", metavar="TABLE.KEY=VALUE"),
 ]
 
 
@@ -50,34 +50,38 @@ def train(
     change: SetOption = None,
     seed: Annotated[
         int | None,
-        typer.Option(min=0, help="Draws batches, dropout and new weights; the recipe's by default."),
+        typer.Option(min=0, help="Random seed. Default: the recipe's."),
     ] = None,
     device: DeviceOption = None,
 ) -> None:
-    """Train the model that a recipe describes.
+    """Train a model from a recipe.
 
-    The run's folder gets the settings, the numbers as JSON Lines and as a picture, and the best model.
-    Ctrl-C ends a run with a checkpoint, --resume goes on from there, also after a crash.
+    The run folder contains all settings, the metrics (metrics.jsonl, curves.png) and the best model. Ctrl-C
+    writes a checkpoint and stops; --resume continues, also after a crash.
 
-    Example: tercet train recipes/bi-sample.toml --set training.epochs=2
+    Example: tercet train bi-sample --set training.epochs=2
     """
     from tercet.data.sources import data_root
-    from tercet.training.gather import is_first_process
-    from tercet.training.recipe import read_recipe
-    from tercet.training.run import run_recipe, with_seed
+    from tercet.settings.recipe import read_recipe
+    from tercet.training.distributed import is_first_process
+    from tercet.training.run import run_recipe
 
-    read = read_recipe(recipe, change or [])
+    settings = read_recipe(recipe, change or [])
     if seed is not None:
-        read = with_seed(read, seed)
+        settings = settings.with_seed(seed)
     folder = run_folder(out, recipe)
-    with step_progress() as teller:
-        result = run_recipe(read, folder, root=data_root(data), resume=resume, device=device, teller=teller)
+    if resume and not folder.exists():
+        warnings.warn(f"--resume found no run in {folder}: a new run starts", stacklevel=1)
+    with step_progress() as reporter:
+        result = run_recipe(
+            settings, folder, root=data_root(data), resume=resume, device=device, reporter=reporter
+        )
     if is_first_process():
         typer.echo(f"{folder}: {_summary(result)}")
 
 
 def run_folder(out: Path | None, recipe: Path) -> Path:
-    """Where a run goes."""
+    """The folder of a run."""
     if out is not None:
         return out
     with writing(Path("runs") / recipe.stem):
@@ -85,14 +89,22 @@ def run_folder(out: Path | None, recipe: Path) -> Path:
     return Path("runs") / recipe.stem
 
 
+SUMMARY = {"untrained": "dev before training", "dev": "dev after training", "test": "test"}
+"""The results of a run, and what they are called."""
+
+
 def _summary(result: dict[str, Any]) -> str:
     parts = [
-        f"{name} {_numbers(result[name])}"
-        for name in ("untrained", "dev", "test")
-        if result.get(name) and _numbers(result[name])
+        f"{title} {_metrics(result[name])}{_rows(result[name])}"
+        for name, title in SUMMARY.items()
+        if result.get(name) and _metrics(result[name])
     ]
     return "; ".join(parts) or "trained"
 
 
-def _numbers(measured: dict[str, float]) -> str:
-    return ", ".join(f"{name} {value:.4f}" for name, value in measured.items() if name != "lessons")
+def _rows(measured: dict[str, float]) -> str:
+    return f" ({measured['examples']:,} examples)" if "examples" in measured else ""
+
+
+def _metrics(measured: dict[str, float]) -> str:
+    return ", ".join(f"{name} {value:.4f}" for name, value in measured.items() if name != "examples")

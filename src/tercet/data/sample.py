@@ -1,4 +1,4 @@
-"""Sample data that comes with tercet, in English (``en``) and Korean (``ko``), written for it."""
+"""Sample data that is installed with tercet, in English (``en``) and Korean (``ko``)."""
 
 from collections.abc import Iterator
 from importlib.resources import files
@@ -6,33 +6,64 @@ from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
 from tercet.data.rows import Row, read_rows
+from tercet.errors import InputError
 from tercet.inputs import check_choice
 from tercet.records import Dialogue, Pair, Question
 
 Language: TypeAlias = Literal["en", "ko"]
 LANGUAGES: tuple[Language, ...] = get_args(Language)
-NAMES = tuple(f"{kind}.{language}" for kind in ("faq", "dialogues", "pairs") for language in LANGUAGES)
+KINDS = ("faq", "chats", "dialogues", "pairs")
+RETRIEVAL_SETS = ("abstracts.en",)
+"""Folders with a corpus, queries and judgements, in the shape of BEIR."""
+NAMES = (
+    *(f"{kind}.{language}" for kind in KINDS for language in LANGUAGES),
+    *(f"{name}/{part}" for name in RETRIEVAL_SETS for part in ("corpus", "queries")),
+)
+
+_FOLDER = Path(str(files("tercet.data"))) / "sample"
 
 
 def sample_path(name: str) -> Path:
-    """The file of a sample, such as ``faq.en``."""
+    """The path of a sample, such as ``faq.en``."""
+    if name in RETRIEVAL_SETS:
+        raise InputError(f"the sample {name} has several files: use {name}/corpus or {name}/queries")
     check_choice("sample", name, NAMES)
-    return Path(str(files("tercet.data"))) / "sample" / f"{name}.jsonl"
+    return _FOLDER / f"{name}.jsonl"
+
+
+def sample_folder(name: str) -> Path:
+    """The folder of a retrieval set, such as ``abstracts.en``."""
+    if name in NAMES:
+        raise InputError(
+            f"the sample {name} is not a retrieval set: write KIND:sample:{name} with a kind of task, such "
+            f"as answers:sample:faq.en, or use {', '.join(RETRIEVAL_SETS)}"
+        )
+    check_choice("sample", name, RETRIEVAL_SETS)
+    return _FOLDER / name
 
 
 def questions(language: Language = "en") -> list[Question]:
-    """Questions that people ask shops, libraries, doctors..., each with its one right answer."""
+    """Entries of FAQs: a question with its answer, and how a user asks it in other words."""
     return [Question(**row.columns) for row in _rows("faq", language)]
 
 
+def chats(language: Language = "en") -> list[Dialogue]:
+    """Everyday chats between two people."""
+    return _dialogues("chats", language)
+
+
 def dialogues(language: Language = "en") -> list[Dialogue]:
-    """Short dialogues of two speakers."""
-    return [Dialogue(turns=tuple(row.columns["turns"])) for row in _rows("dialogues", language)]
+    """Short dialogues between two people, in shops, at work, with neighbours."""
+    return _dialogues("dialogues", language)
 
 
 def pairs(language: Language = "en") -> list[Pair]:
-    """Pairs of sentences, graded from 0 (nothing in common) to 5 (same meaning)."""
+    """Pairs of sentences with a similarity score from 0 (unrelated) to 5 (same meaning)."""
     return [Pair(**row.columns) for row in _rows("pairs", language)]
+
+
+def _dialogues(kind: str, language: Language) -> list[Dialogue]:
+    return [Dialogue(turns=tuple(row.columns["turns"])) for row in _rows(kind, language)]
 
 
 def _rows(kind: str, language: Language) -> Iterator[Row]:

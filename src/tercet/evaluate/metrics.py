@@ -1,4 +1,4 @@
-"""Measures of rankings and correlations: pure functions; ties count against the model."""
+"""Ranking and correlation metrics as pure functions. Ties count against the model."""
 
 from typing import TYPE_CHECKING
 
@@ -7,102 +7,104 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from tercet.records import Counts, Floats
+    from tercet.records import Floats, Ints
 
 
-def places(scores: "Floats", answers: "ArrayLike") -> "Counts":
-    """``[B]``: the place of each context's answer, from 1; every candidate that scores as much is before it.
+def ranks(scores: "Floats", answers: "ArrayLike") -> "Ints":
+    """``[B]``: the rank of each context's answer, from 1; candidates with the same score rank before it.
 
-    A scorer that gives all candidates the same score thus puts every answer last.
+    A scorer with equal scores for all candidates therefore ranks every answer last.
 
     Args:
         scores: ``[B, C]``
-        answers: ``[B]``, the position of the right candidate.
+        answers: ``[B]``, the index of the right candidate.
     """
     right = np.take_along_axis(scores, np.asarray(answers)[:, None], axis=1)  # [B, 1]
-    ahead: Counts = np.count_nonzero(~(scores < right), axis=1)  # a NaN is ahead too
-    return ahead
+    at_least: Ints = np.count_nonzero(~(scores < right), axis=1)  # NaN ranks before the answer too
+    return at_least
 
 
-def recall_at(places: "Counts", k: int) -> float:
-    """R@k: the share of answers among the first ``k``."""
-    return float(np.mean(places <= k))
+def recall_at(ranks: "Ints", k: int) -> float:
+    """R@k: the share of answers that rank ``k`` or better."""
+    return float(np.mean(ranks <= k))
 
 
-def mean_reciprocal_rank(places: "Counts") -> float:
-    """MRR: the mean of one over the place of the answer."""
-    return float(np.mean(1 / places))
+def mean_reciprocal_rank(ranks: "Ints") -> float:
+    """MRR: the mean of 1 / rank."""
+    return float(np.mean(1 / ranks))
 
 
 def pearson(left: "ArrayLike", right: "ArrayLike") -> float:
-    """r: the correlation of the values; 0 if one side is constant."""
-    away = [np.asarray(values, dtype=np.float64) for values in (left, right)]
-    away = [values - values.mean() for values in away]
-    lengths = [float(np.sqrt(values @ values)) for values in away]
-    return float(away[0] @ away[1]) / (lengths[0] * lengths[1]) if all(lengths) else 0.0
+    """Pearson's r, the correlation of the values; 0 if one side is constant."""
+    centred = [np.asarray(values, dtype=np.float64) for values in (left, right)]
+    centred = [values - values.mean() for values in centred]
+    norms = [float(np.sqrt(values @ values)) for values in centred]
+    return float(centred[0] @ centred[1]) / (norms[0] * norms[1]) if all(norms) else 0.0
 
 
 def spearman(left: "ArrayLike", right: "ArrayLike") -> float:
-    """ρ: the correlation of the ranks, equal values sharing the mean of theirs; 0 if one side is constant."""
-    return pearson(*(_ranks(np.asarray(values, dtype=np.float64)) for values in (left, right)))
+    """Spearman's ρ, the correlation of the ranks; ties share their mean rank. 0 if one side is constant."""
+    return pearson(*(_mean_ranks(np.asarray(values, dtype=np.float64)) for values in (left, right)))
 
 
-def accuracy(found: "ArrayLike", labels: "ArrayLike") -> float:
-    """The share of labels that were found."""
-    return float(np.mean(np.asarray(found) == np.asarray(labels)))
+def accuracy(predicted: "ArrayLike", labels: "ArrayLike") -> float:
+    """The share of predictions that equal the label."""
+    return float(np.mean(np.asarray(predicted) == np.asarray(labels)))
 
 
 def gains_in_order(scores: "ArrayLike", gains: "ArrayLike") -> "NDArray[np.float64]":
-    """The gains of candidates, best score first; among equal scores the least gain is first.
+    """``[C]``: the gains of candidates, best score first; among equal scores, the smallest gain first.
+
+    A score that is NaN ranks first and gains nothing.
 
     Args:
         scores: ``[C]``
-        gains: ``[C]``, what each candidate is worth; 0 for a wrong one.
+        gains: ``[C]``, the relevance of each candidate; 0 is irrelevant.
     """
     values, worth = np.asarray(scores, dtype=np.float64), np.asarray(gains, dtype=np.float64)
-    lost = np.isnan(values)  # takes the place of the best and earns nothing
-    worth = np.where(lost, 0.0, worth)
-    ordered: NDArray[np.float64] = worth[np.lexsort((worth, -np.where(lost, np.inf, values)))]
+    missing = np.isnan(values)
+    worth = np.where(missing, 0.0, worth)
+    ordered: NDArray[np.float64] = worth[np.lexsort((worth, -np.where(missing, np.inf, values)))]
     return ordered
 
 
 def average_precision(ordered: "NDArray[np.float64]", relevant: int) -> float:
-    """AP: the mean over the relevant candidates of the precision at their place; 0 for one not found.
+    """AP: the mean over the relevant candidates of the precision at their rank; 0 for one that is missing.
 
     Args:
-        ordered: gains in the order of the ranking, perhaps of its beginning only.
-        relevant: how many relevant candidates there are in all.
+        ordered: gains in the order of the ranking, which may be truncated.
+        relevant: the number of relevant candidates, in the ranking or not.
     """
     hits = ordered > 0
     precision = np.cumsum(hits) / np.arange(1, len(hits) + 1)
     return float(precision[hits].sum() / relevant) if relevant else 0.0
 
 
-def ndcg(ordered: "NDArray[np.float64]", every_gain: "ArrayLike", *, k: int) -> float:
-    """nDCG@k: Σ gain / log2(place + 1) over the first ``k``, as a share of the best order's.
+def ndcg(ordered: "NDArray[np.float64]", all_gains: "ArrayLike", *, k: int) -> float:
+    """nDCG@k: Σ gain / log2(rank + 1) over the first ``k``, divided by that of the ideal order.
 
     Args:
         ordered: gains in the order of the ranking.
-        every_gain: all gains there are, found or not.
+        all_gains: the gains of all candidates, in the ranking or not.
     """
-    best = np.sort(np.asarray(every_gain, dtype=np.float64))[::-1]
-    most = _discounted(best[:k])
-    return _discounted(ordered[:k]) / most if most else 0.0
+    ideal = np.sort(np.asarray(all_gains, dtype=np.float64))[::-1]
+    highest = _discounted(ideal[:k])
+    return _discounted(ordered[:k]) / highest if highest else 0.0
+
+
+def normalized_ranks(values: "ArrayLike") -> "NDArray[np.float64]":
+    """``[N]``: the rank of each value, from 0 for the smallest to 1 for the largest; ties share theirs."""
+    positions = _mean_ranks(np.asarray(values, dtype=np.float64))
+    normalized: NDArray[np.float64] = (positions - 1) / max(len(positions) - 1, 1)
+    return normalized
 
 
 def _discounted(gains: "NDArray[np.float64]") -> float:
     return float(np.sum(gains / np.log2(np.arange(2, len(gains) + 2))))
 
 
-def rank_shares(values: "ArrayLike") -> "NDArray[np.float64]":
-    """``[N]``: the rank of each value, from 0 for the least to 1; equal values share theirs."""
-    found = _ranks(np.asarray(values, dtype=np.float64))
-    shares: NDArray[np.float64] = (found - 1) / max(len(found) - 1, 1)
-    return shares
-
-
-def _ranks(values: "NDArray[np.float64]") -> "NDArray[np.float64]":
-    """From 1; equal values share the mean of the ranks they take up."""
+def _mean_ranks(values: "NDArray[np.float64]") -> "NDArray[np.float64]":
+    """Ranks from 1 for the smallest value; ties share the mean of their ranks."""
     _, which, counts = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
     mean: NDArray[np.float64] = (last - (counts - 1) / 2)[which]

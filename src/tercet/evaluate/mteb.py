@@ -1,7 +1,7 @@
-"""tercet's scorers under ``mteb``: bi- and poly-encoders as encoders, cross-encoders as rerankers.
+"""Scorers under ``mteb``: bi- and poly-encoders as encoders, cross-encoders as rerankers.
 
-``mteb`` asks a model for arrays and for the similarity of arrays, so a poly-encoder fits as it is: a query is
-a matrix of codes, and ``similarity`` is ``match``.
+``mteb`` expects a model to return arrays, and the similarity of two arrays. A poly-encoder fits this
+interface: a query is a matrix of codes, and ``similarity`` is ``match``.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,49 +11,50 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tercet.extras import require
-from tercet.models.cross import CrossEncoder
-from tercet.models.dual import DualEncoder
-from tercet.models.load import AnyScorer
-from tercet.models.neural import NeuralScorer
 from tercet.records import Codes, Floats
+from tercet.scorers.cross import CrossEncoder
+from tercet.scorers.dual import DualEncoder
+from tercet.scorers.kinds import AnyScorer
+from tercet.scorers.neural import NeuralScorer
 
 QUERY = "query"
 Batches = Iterable[Mapping[str, Sequence[str]]]
 
 
 class MtebEncoder:
-    """A bi- or poly-encoder."""
+    """A bi- or poly-encoder for ``mteb``."""
 
     def __init__(self, scorer: DualEncoder, name: str) -> None:
-        scorer.check_one_way()
+        scorer.check_asymmetric()
         self.scorer = scorer
-        self.mteb_model_meta = _meta(scorer, name, "dense" if scorer.most_codes == 1 else "late-interaction")
+        self.mteb_model_meta = _meta(scorer, name, "dense" if scorer.max_codes == 1 else "late-interaction")
 
     def encode(self, inputs: Batches, *, prompt_type: object = None, **_: object) -> Floats:
-        """``[N, D]``; a poly-encoder's queries are ``[N, M, D + 1]``, 1 at the end where there is a code.
+        """``[N, D]`` vectors; for the queries of a poly-encoder ``[N, M, D + 1]``.
 
-        Texts that are neither query nor document, as in tasks of similarity, are read as candidates.
+        The last number of a code is 1, or 0 if the query has fewer codes. Texts that are neither queries nor
+        documents, as in similarity tasks, are encoded as candidates.
         """
         texts = _texts(inputs)
         if str(getattr(prompt_type, "value", prompt_type)) != QUERY:
             return self.scorer.encode_candidates(texts)
         codes = self.scorer.encode_contexts(texts)
-        if self.scorer.most_codes == 1:
+        if self.scorer.max_codes == 1:
             return codes.vectors[:, 0]
-        there = codes.mask[:, :, None].astype(np.float32)
-        return np.concatenate([codes.vectors, there], axis=2)
+        return np.concatenate([codes.vectors, codes.mask[:, :, None].astype(np.float32)], axis=2)
 
     def similarity(self, embeddings1: Any, embeddings2: Any) -> Floats:
-        """``[A, B]``"""
+        """``[A, B]``: the scores of all queries against all documents."""
         return self.scorer.match(_codes(embeddings1), _array(embeddings2))
 
     def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> Floats:
-        """``[A]``"""
-        return self.scorer.match_pairs(_codes(embeddings1), _array(embeddings2))
+        """``[A]``: the score of each query against the document at its position."""
+        scores: Floats = self.scorer.match(_codes(embeddings1), _array(embeddings2)[:, None])[:, 0]
+        return scores
 
 
 class MtebReranker:
-    """A cross-encoder."""
+    """A cross-encoder for ``mteb``."""
 
     def __init__(self, scorer: CrossEncoder, name: str) -> None:
         self.scorer = scorer
@@ -65,10 +66,10 @@ class MtebReranker:
 
 
 def for_mteb(scorer: AnyScorer, name: str = "tercet/scorer") -> MtebEncoder | MtebReranker:
-    """The scorer as ``mteb.evaluate`` takes it.
+    """The scorer as a model for ``mteb.evaluate``.
 
     Args:
-        name: what results are filed under, ``organisation/model``.
+        name: the name of the results, ``organization/model``.
     """
     return MtebReranker(scorer, name) if isinstance(scorer, CrossEncoder) else MtebEncoder(scorer, name)
 
@@ -90,12 +91,13 @@ def _texts(batches: Batches) -> list[str]:
     return [text for batch in batches for text in batch["text"]]
 
 
-def _array(given: Any) -> NDArray[np.float32]:
-    return np.asarray(given, dtype=np.float32)
+def _array(embeddings: Any) -> NDArray[np.float32]:
+    return np.asarray(embeddings, dtype=np.float32)
 
 
-def _codes(given: Any) -> Codes:
-    found = _array(given)
-    if found.ndim == 3:
-        return Codes(found[:, :, :-1], found[:, :, -1] > 0)
-    return Codes(found[:, None], np.ones((len(found), 1), dtype=bool))
+def _codes(embeddings: Any) -> Codes:
+    """The codes in an array that ``encode`` returned."""
+    array = _array(embeddings)
+    if array.ndim == 3:
+        return Codes(array[:, :, :-1], array[:, :, -1] > 0)
+    return Codes(array[:, None], np.ones((len(array), 1), dtype=bool))

@@ -1,4 +1,4 @@
-"""Pictures of results, as PNG."""
+"""Plots of results, as PNG."""
 
 from collections.abc import Callable, Sequence
 from io import BytesIO
@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from tercet.evaluate.decisions import reliability
+from tercet.evaluate.binary_metrics import reliability
+from tercet.evaluate.metrics import recall_at
 from tercet.evaluate.run import Row, Table
 from tercet.extras import require
 
@@ -19,61 +20,66 @@ STYLE = {
     "grid.alpha": 0.25,
 }
 BINS = 40
+MAX_K = 20
 
 
-def pictures(table: Table) -> dict[str, bytes]:
-    """Those that the task has something to show for, by title."""
-    made: dict[str, bytes] = {}
-    if "place" in table.rows[0].first.columns:
-        made["The answer among the first k"] = drawn(lambda axes: _recalls(axes, table.rows))
-    scored = [row for row in table.rows if len(row.first.right)]
+def task_plots(table: Table) -> dict[str, bytes]:
+    """The plots for which a task has data, as PNG by title."""
+    plots: dict[str, bytes] = {}
+    if "rank" in table.rows[0].first.columns:
+        plots["Recall at k"] = plot_panels(lambda axes: _recalls(axes, table.rows))
+    scored = [row for row in table.rows if len(row.first.positive_scores)]
     if scored:
-        made["Scores of right and wrong candidates"] = drawn(*(_separation(row) for row in scored), width=2.6)
-    sure = [row for row in table.rows if "probability" in row.first.columns]
-    if sure:
-        made["Probabilities, and how often they came true"] = drawn(lambda axes: _calibrations(axes, sure))
+        plots["Scores of right and wrong candidates"] = plot_panels(*map(_histogram, scored), width=2.6)
+    calibrated = [row for row in table.rows if "probability" in row.first.columns]
+    if calibrated:
+        plots["Calibration"] = plot_panels(lambda axes: _calibrations(axes, calibrated))
     if len(table.rows) > 1:
-        made["Quality against time"] = drawn(lambda axes: _trade(axes, table))
-    return made
+        plots["Quality and time"] = plot_panels(lambda axes: _quality_and_time(axes, table))
+    return plots
 
 
-def drawn(*panels: Callable[[Any], None], width: float = 5.0) -> bytes:
-    """Panels side by side, at most four in a row."""
-    matplotlib = require("matplotlib", extra="evaluate", purpose="drawing pictures")
-    figures = require("matplotlib.figure", extra="evaluate", purpose="drawing pictures")
-    across = min(len(panels), 4)
-    down = -(-len(panels) // across)
+def plot_panels(*panels: Callable[[Any], None], width: float = 5.0) -> bytes:
+    """A PNG of panels side by side, at most four in a row.
+
+    Args:
+        panels: each draws on the matplotlib axes that it receives.
+        width: of a panel, in inches.
+    """
+    matplotlib = require("matplotlib", extra="evaluate", purpose="plotting")
+    figures = require("matplotlib.figure", extra="evaluate", purpose="plotting")
+    columns = min(len(panels), 4)
+    rows = -(-len(panels) // columns)
     with matplotlib.rc_context(STYLE):
-        figure = figures.Figure(figsize=(max(width * across, 4.0), 2.8 * down), layout="constrained")
-        places = figure.subplots(down, across, squeeze=False).ravel()
-        for axes, panel in zip(places, panels, strict=False):
+        figure = figures.Figure(figsize=(max(width * columns, 4.0), 2.8 * rows), layout="constrained")
+        grid = figure.subplots(rows, columns, squeeze=False).ravel()
+        for axes, panel in zip(grid, panels, strict=False):
             panel(axes)
-        for axes in places[len(panels) :]:
+        for axes in grid[len(panels) :]:
             axes.set_axis_off()
-        picture = BytesIO()
-        figure.savefig(picture, dpi=110, format="png")
-    return picture.getvalue()
+        png = BytesIO()
+        figure.savefig(png, dpi=110, format="png")
+    return png.getvalue()
 
 
 def _recalls(axes: Any, rows: Sequence[Row]) -> None:
     for row, colour in zip(rows, _colours(len(rows)), strict=True):
-        places = np.concatenate([each.columns["place"] for each in row.results])
-        depths = np.arange(1, min(int(places.max()), 20) + 1)
-        axes.plot(
-            depths, [np.mean(places <= depth) for depth in depths], color=colour, label=_plain(row.label)
-        )
-    axes.set(xlabel="k", ylabel="share of contexts", ylim=(None, 1.0))
+        ranks = np.concatenate([result.columns["rank"] for result in row.results])
+        depths = np.arange(1, min(int(ranks.max()), MAX_K) + 1)
+        recalls = [recall_at(ranks, int(depth)) for depth in depths]
+        axes.plot(depths, recalls, color=colour, label=_escaped(row.label))
+    axes.set(xlabel="k", ylabel="recall at k", ylim=(None, 1.0))
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.legend(frameon=False)
 
 
-def _separation(row: Row) -> Callable[[Any], None]:
+def _histogram(row: Row) -> Callable[[Any], None]:
     def draw(axes: Any) -> None:
-        right, wrong = row.first.right, row.first.wrong
+        right, wrong = row.first.positive_scores, row.first.negative_scores
         edges = np.histogram_bin_edges(np.concatenate([right, wrong]), BINS)
         for scores, colour, label in ((wrong, COLOURS[1], "wrong"), (right, COLOURS[0], "right")):
             axes.hist(scores, edges, density=True, alpha=0.6, color=colour, label=label)
-        axes.set(title=_plain(row.label), xlabel="score", yticks=[])
+        axes.set(title=_escaped(row.label), xlabel="score", yticks=[])
         axes.legend(frameon=False)
 
     return draw
@@ -83,28 +89,28 @@ def _calibrations(axes: Any, rows: Sequence[Row]) -> None:
     axes.plot([0, 1], [0, 1], color="#bbbbbb", linestyle="--")
     for row, colour in zip(rows, _colours(len(rows)), strict=True):
         columns = row.first.columns
-        told, happened, _ = reliability(columns["probability"], columns["target"])
-        axes.plot(told, happened, color=colour, marker="o", markersize=3, label=_plain(row.label))
+        found = reliability(columns["probability"], columns["target"])
+        label = _escaped(row.label)
+        axes.plot(found.probability, found.match_share, color=colour, marker="o", markersize=3, label=label)
     axes.set(xlabel="probability", ylabel="share of matches")
     axes.legend(frameon=False)
 
 
-def _trade(axes: Any, table: Table) -> None:
+def _quality_and_time(axes: Any, table: Table) -> None:
     for row, colour in zip(table.rows, _colours(len(table.rows)), strict=True):
-        found = row.figures[row.main]
-        around = [[found.value - found.low], [found.high - found.value]]
-        axes.errorbar(row.milliseconds, found.value, yerr=around, color=colour, marker="o", capsize=2)
-        axes.annotate(
-            _plain(row.label), (row.milliseconds, found.value), xytext=(5, 4), textcoords="offset points"
-        )
-    axes.set(xscale="log", xlabel="ms for a case, every text read anew", ylabel=table.rows[0].main)
+        found = row.estimates[row.main_metric]
+        error = [[found.value - found.low], [found.high - found.value]]
+        axes.errorbar(row.milliseconds, found.value, yerr=error, color=colour, marker="o", capsize=2)
+        point = row.milliseconds, found.value
+        axes.annotate(_escaped(row.label), point, xytext=(5, 4), textcoords="offset points")
+    axes.set(xscale="log", xlabel="ms per case, encoding included", ylabel=table.rows[0].main_metric)
     axes.margins(x=0.2)
 
 
 def _colours(count: int) -> list[str]:
-    return [COLOURS[place % len(COLOURS)] for place in range(count)]
+    return [COLOURS[position % len(COLOURS)] for position in range(count)]
 
 
-def _plain(label: str) -> str:
-    """Without what matplotlib takes for mathematics."""
+def _escaped(label: str) -> str:
+    """The label as matplotlib shows it literally: dollar signs would mark mathematics."""
     return label.replace("$", r"\$")

@@ -1,22 +1,25 @@
-"""What a model did on a task, case by case; everything else is worked out from that."""
+"""The result of a model on a task, case by case; tables and reports are computed from it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tercet.errors import InputError
-from tercet.evaluate.significance import Columns, Measure, Sample
+from tercet.evaluate.significance import Columns, Metric, Sample
 from tercet.records import Context
 
-WORST = 20
+WORST_SHOWN = 20
+
+Rankings: TypeAlias = Mapping[str, Mapping[str, float]]
+"""For each query id the ids of the retrieved documents with their scores, best first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One case as a reader wants to see it."""
+    """One case for a reader: the context, the expected result and the actual one."""
 
     context: Context
     wanted: str
@@ -25,64 +28,65 @@ class Case:
 
 @dataclass(frozen=True)
 class Result:
-    """What a model did on a task."""
+    """The result of a model on a task."""
 
     task: str
     model: str
-    measures: Mapping[str, Measure]
-    """By name; the first is the one that models are compared by."""
+    metrics: Mapping[str, Metric]
+    """By name. Models are compared by the first one."""
     columns: Columns
-    """What the measures need of each case."""
+    """The values of each case that the metrics need."""
     losses: NDArray[Any]
-    """``[N]``: how badly each case went."""
+    """``[N]``: how bad the result of each case is."""
     case: Callable[[int], Case]
-    right: NDArray[Any] = field(default_factory=lambda: np.zeros(0))
-    """Scores of right candidates or matches, for a picture."""
-    wrong: NDArray[Any] = field(default_factory=lambda: np.zeros(0))
-    runs: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    """Of retrieval: for each query the texts that were found, with their scores."""
-    halves: bool = False
-    """Whether cases are drawn again as halves, for measures of partitions."""
+    """The case at a position."""
+    positive_scores: NDArray[Any] = field(default_factory=lambda: np.zeros(0))
+    """Scores of right candidates or matches, for a histogram."""
+    negative_scores: NDArray[Any] = field(default_factory=lambda: np.zeros(0))
+    """Scores of wrong candidates or non-matches, for a histogram."""
+    rankings: Rankings = field(default_factory=dict)
+    """Retrieval only."""
+    half_samples: bool = False
+    """Whether cases are resampled as halves, for metrics of clusterings."""
     seconds: float = 0.0
+    """How long the evaluation took."""
 
     @property
-    def main(self) -> str:
-        """The measure that models are compared by."""
-        return next(iter(self.measures))
+    def main_metric(self) -> str:
+        """The name of the metric by which models are compared."""
+        return next(iter(self.metrics))
 
     @property
     def cases(self) -> int:
-        """How many there are."""
+        """The number of cases."""
         return len(self.losses)
 
     def sample(self, name: str) -> Sample:
-        """A measure, to be drawn again."""
-        return Sample(self.measures[name], self.columns, self.columns.get("group"), self.halves)
+        """The metric ``name`` and its cases, for resampling."""
+        return Sample(self.metrics[name], self.columns, self.columns.get("group"), self.half_samples)
 
-    def worst(self, count: int = WORST) -> Sequence[Case]:
-        """The cases that went worst, worst first."""
-        return [self.case(int(place)) for place in np.argsort(-self.losses, kind="stable")[:count]]
+    def worst(self, count: int = WORST_SHOWN) -> Sequence[Case]:
+        """The cases with the highest losses, highest first."""
+        return [self.case(int(position)) for position in np.argsort(-self.losses, kind="stable")[:count]]
 
 
-def check_scores(scores: NDArray[Any], model: str) -> None:
-    """Raise if a score is no number: it would have to be ranked somewhere, and nowhere is right."""
-    wrong = np.count_nonzero(~np.isfinite(scores))
+def check_finite(values: NDArray[Any], model: str) -> None:
+    """Raise if a score is NaN or infinite, which cannot be ranked."""
+    wrong = np.count_nonzero(~np.isfinite(values))
     if wrong:
-        raise InputError(f"{wrong:,} of {scores.size:,} scores of {model} are no finite numbers")
+        raise InputError(
+            f"scores must be finite numbers, and {wrong:,} of {values.size:,} scores of {model} are not"
+        )
 
 
-def by_group(measure: Measure) -> Measure:
-    """The mean of a measure over the groups that the cases are in, as over folds or topics."""
+def mean_over_groups(metric: Metric) -> Metric:
+    """The metric averaged over the values of the column ``group``, such as folds or topics."""
 
     def averaged(columns: Columns) -> float:
         groups = columns["group"]
-        return float(
-            np.mean(
-                [
-                    measure({name: values[groups == group] for name, values in columns.items()})
-                    for group in np.unique(groups)
-                ]
-            )
+        parts = (
+            {name: values[groups == group] for name, values in columns.items()} for group in np.unique(groups)
         )
+        return float(np.mean([metric(part) for part in parts]))
 
     return averaged

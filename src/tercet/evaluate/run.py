@@ -1,46 +1,44 @@
-"""Models on tasks: the tables."""
+"""Runs models on tasks; the results are tables."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from time import perf_counter
-from typing import TypeAlias
 
-from tercet.config import Precision
 from tercet.errors import InputError
-from tercet.evaluate.baselines import Baseline, Bm25
-from tercet.evaluate.named import Named, open_scorer, parse_name
-from tercet.evaluate.results import Result
+from tercet.evaluate.baselines import BM25, Baseline
+from tercet.evaluate.model_names import ModelEntry, open_scorer, parse_model_name
+from tercet.evaluate.results import Rankings, Result
 from tercet.evaluate.significance import (
     Columns,
     Difference,
-    Figure,
+    Estimate,
     Sample,
-    Spread,
+    SeedSpread,
     difference,
-    figure,
-    spread,
+    estimate,
+    seed_spread,
 )
 from tercet.evaluate.tasks.load import Task
-from tercet.evaluate.tasks.retrieval import RetrievalTask
-from tercet.models.neural import NeuralScorer
-from tercet.models.scorer import Scorer
-
-Teller: TypeAlias = Callable[[str], None]
-Rankings: TypeAlias = Mapping[str, Mapping[str, float]]
+from tercet.evaluate.tasks.retrieval import DEPTH, RetrievalTask
+from tercet.inputs import check_count
+from tercet.scorers.neural import NeuralScorer
+from tercet.scorers.scorer import Scorer
+from tercet.settings.chunks import ChunkConfig
+from tercet.settings.models import Precision
 
 
 @dataclass(frozen=True)
 class Row:
-    """One model on one task; several results are several seeds."""
+    """One model on one task; several results come from several seeds."""
 
     label: str
     results: tuple[Result, ...]
     fingerprints: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if len({tuple(each.measures) for each in self.results}) > 1:
-            raise InputError(f"{self.label}: the seeds of a row must be models of one kind")
+        if len({tuple(result.metrics) for result in self.results}) > 1:
+            raise InputError(f"{self.label}: all seeds of a row must be models of one kind")
 
     @property
     def first(self) -> Result:
@@ -48,48 +46,47 @@ class Row:
         return self.results[0]
 
     @property
-    def main(self) -> str:
-        """The measure that models are compared by."""
-        return self.first.main
+    def main_metric(self) -> str:
+        """The name of the metric by which models are compared."""
+        return self.first.main_metric
 
     @property
     def milliseconds(self) -> float:
-        """The time for a case, every text read anew."""
-        return 1000 * sum(each.seconds for each in self.results) / sum(each.cases for each in self.results)
+        """The time per case, encoding included."""
+        seconds = sum(result.seconds for result in self.results)
+        return 1000 * seconds / sum(result.cases for result in self.results)
 
     @cached_property
-    def figures(self) -> dict[str, Figure]:
-        """Every measure, of several seeds their mean, with its interval over the cases."""
-        return {name: figure(self._sample(name)) for name in self.first.measures}
+    def estimates(self) -> dict[str, Estimate]:
+        """Every metric, averaged over the seeds, with its confidence interval."""
+        return {name: estimate(self._sample(name)) for name in self.first.metrics}
 
-    def spread(self, name: str) -> Spread | None:
-        """Mean and deviation over the seeds, if there are several."""
+    def seed_spread(self, name: str) -> SeedSpread | None:
+        """Mean and standard deviation of a metric over the seeds; None if there is one seed."""
         if len(self.results) == 1:
             return None
-        return spread([each.sample(name).value for each in self.results])
+        return seed_spread([result.sample(name).value for result in self.results])
 
     def against(self, other: "Row") -> Difference:
-        """How far the main measure is above another row's, on the same cases."""
-        return difference(self._sample(self.main), other._sample(self.main))
+        """The difference of the main metric to that of another row, on the same cases."""
+        return difference(self._sample(self.main_metric), other._sample(self.main_metric))
 
     def _sample(self, name: str) -> Sample:
-        """The mean of a measure over the seeds."""
+        """The mean of a metric over the seeds, as one metric of all their columns."""
         if len(self.results) == 1:
             return self.first.sample(name)
-        samples = [each.sample(name) for each in self.results]
+        samples = [result.sample(name) for result in self.results]
         columns = {
             f"{seed} {column}": values
             for seed, sample in enumerate(samples)
             for column, values in sample.columns.items()
         }
-        first = samples[0]
 
         def mean(at: Columns) -> float:
-            return sum(sample.measure(_part(at, f"{seed} ")) for seed, sample in enumerate(samples)) / len(
-                samples
-            )
+            values = [sample.metric(_with_prefix(at, f"{seed} ")) for seed, sample in enumerate(samples)]
+            return sum(values) / len(values)
 
-        return Sample(mean, columns, first.strata, first.halves)
+        return Sample(mean, columns, samples[0].strata, samples[0].half_samples)
 
 
 @dataclass(frozen=True)
@@ -98,89 +95,153 @@ class Table:
 
     task: str
     rows: tuple[Row, ...]
+    size: str = ""
+    """The number of cases in words. Default: that of the first row."""
+    notes: tuple[str, ...] = ()
+    """What a reader of the results must know about the data."""
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    """The number of rows of the data that were not used, by reason."""
+    sampled_from: int | None = None
+    """The number of cases of which the task has a random sample; None if it has all or that is unknown."""
+
+    def __post_init__(self) -> None:
+        if not self.size:
+            object.__setattr__(self, "size", f"{self.rows[0].first.cases:,} cases")
 
     @cached_property
     def verdicts(self) -> dict[str, Difference]:
-        """Every other row against the first."""
+        """The difference of every other row to the first, by label."""
         reference, *others = self.rows
         return {row.label: row.against(reference) for row in others}
 
 
-def _part(columns: Columns, prefix: str) -> Columns:
-    return {name.removeprefix(prefix): values for name, values in columns.items() if name.startswith(prefix)}
-
-
 class Evaluation:
-    """Runs models on tasks; every model is opened once."""
+    """Runs models on tasks and opens each model once.
+
+    Args:
+        reranker: a model that reranks the results of all others, for retrieval.
+        rerank_depth: the number of documents that it reranks.
+        hybrid: also fuse each ranking with that of BM25, for retrieval.
+        chunk: split documents into chunks, for retrieval.
+        report: receives a line about each step.
+    """
 
     def __init__(
         self,
-        models: Sequence[Named],
+        models: Sequence[ModelEntry],
         *,
-        rerank: str | None = None,
+        reranker: str | None = None,
+        rerank_depth: int = DEPTH,
         hybrid: bool = False,
+        chunk: ChunkConfig | None = None,
         precision: Precision = "fp32",
         device: str | None = None,
-        tell: Teller = lambda _: None,
+        report: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.models = models
-        self.rerank = rerank
+        self.reranker = reranker
+        self.rerank_depth = check_count("rerank_depth", rerank_depth)
         self.hybrid = hybrid
+        self.chunk = chunk
         self._precision: Precision = precision
         self._device = device
-        self._tell = tell
-        self._opened: dict[str, Scorer] = {}
+        self._report = report
+        self._scorers: dict[str, Scorer] = {}
 
     def check(self, tasks: Sequence[Task]) -> None:
-        """Open all models, and raise if one cannot do a task: before hours have passed."""
-        scorers = [self._opened_scorer(source) for model in self.models for source in model.sources]
-        if self.rerank is not None:
-            self._opened_scorer(self.rerank)
+        """Open all models and raise early, before hours of work, if one cannot do a task."""
+        scorers = [self._open(source) for model in self.models for source in model.sources]
+        if self.reranker is not None:
+            self._open(self.reranker)
         for task in tasks:
-            if (self.rerank or self.hybrid) and not isinstance(task, RetrievalTask):
-                raise InputError(f"{task.name}: --rerank and --hybrid are for retrieval")
+            if (self.reranker or self.hybrid or self.chunk) and not isinstance(task, RetrievalTask):
+                raise InputError(
+                    f"{task.name}: --reranker, --hybrid and --chunk are for retrieval: remove them"
+                )
             for scorer in scorers:
                 task.check(scorer)
 
     def table(self, task: Task) -> Table:
-        """Every model on a task, and of retrieval also their rankings fused with BM25's and read again."""
+        """The results of every model on a task; for retrieval also with fusion and reranking."""
         self.check([task])
+        if isinstance(task, RetrievalTask):
+            depth = task.depth if self.reranker is None else max(task.depth, self.rerank_depth)
+            task = replace(task, depth=depth, chunk=self.chunk)
         rows: list[Row] = []
         for model in self.models:
-            self._tell(f"{task.name}: {model.label}")
-            scorers = [self._scorer(source, task) for source in model.sources]
+            self._report(f"{task.name}: {model.label}")
+            scorers = [self._fitted(source, task) for source in model.sources]
             results = tuple(_timed(task, scorer, model.label) for scorer in scorers)
             rows.append(Row(model.label, results, tuple(_fingerprint(scorer) for scorer in scorers)))
         if isinstance(task, RetrievalTask):
-            rows += self._more_rankings(task, rows)
+            rows += self._fused(task, rows)
+            rows += self._reranked(task, rows)
+            return Table(
+                task.name,
+                tuple(rows),
+                size=task.size,
+                notes=(*task.notes, *self._notes()),
+                skipped=task.data.skipped,
+                sampled_from=task.all_queries,
+            )
         return Table(task.name, tuple(rows))
 
-    def _more_rankings(self, task: RetrievalTask, rows: Sequence[Row]) -> list[Row]:
-        made = [*rows]
-        if self.hybrid:
-            words = task.rankings(self._scorer(Bm25.kind, task))
-            made += [
-                _again(task, row, Bm25.kind, lambda found: task.fused([found, words]))
-                for row, model in zip(rows, self.models, strict=True)
-                if model.sources != (Bm25.kind,)
-            ]
-        if self.rerank:
-            reader, name = self._scorer(self.rerank, task), parse_name(self.rerank).label
-            for row in list(made):
-                self._tell(f"{task.name}: {row.label}, read again by {name}")
-                made.append(_again(task, row, name, lambda found: task.reranked(found, reader)))
-        return made[len(rows) :]
+    def _fused(self, task: RetrievalTask, rows: Sequence[Row]) -> list[Row]:
+        """Every row but BM25's own, fused with BM25."""
+        if not self.hybrid:
+            return []
+        lexical = task.rankings(self._fitted(BM25.kind, task))
+        return [
+            _changed(task, row, BM25.kind, lambda rankings: task.fused([rankings, lexical]))
+            for row, model in zip(rows, self.models, strict=True)
+            if model.sources != (BM25.kind,)
+        ]
 
-    def _scorer(self, source: str, task: Task) -> Scorer:
-        scorer = self._opened_scorer(source)
+    def _reranked(self, task: RetrievalTask, rows: Sequence[Row]) -> list[Row]:
+        """Every row, reranked."""
+        if self.reranker is None:
+            return []
+        scorer, name = self._fitted(self.reranker, task), parse_model_name(self.reranker).label
+
+        def rerank(rankings: Rankings) -> Rankings:
+            return task.reranked(rankings, scorer, depth=self.rerank_depth)
+
+        reranked: list[Row] = []
+        for row in rows:
+            self._report(f"{task.name}: {row.label}, reranked by {name}")
+            reranked.append(_changed(task, row, name, rerank))
+        return reranked
+
+    def _notes(self) -> list[str]:
+        """The settings of reranking and chunks."""
+        notes = [] if self.reranker is None else [f"reranked documents of each query: {self.rerank_depth:,}"]
+        if self.chunk is not None:
+            size = (
+                "as many tokens as the model reads"
+                if self.chunk.size is None
+                else f"{self.chunk.size} tokens"
+            )
+            notes.append(
+                f"chunks: {size}, overlap {self.chunk.overlap}; BM25 and tf-idf read whole documents"
+            )
+        return notes
+
+    def _fitted(self, source: str, task: Task) -> Scorer:
+        """The scorer; a baseline is fitted to the task."""
+        scorer = self._open(source)
         if isinstance(scorer, Baseline):
             scorer.fit(task.texts())
         return scorer
 
-    def _opened_scorer(self, source: str) -> Scorer:
-        if source not in self._opened:
-            self._opened[source] = open_scorer(source, precision=self._precision, device=self._device)
-        return self._opened[source]
+    def _open(self, source: str) -> Scorer:
+        if source not in self._scorers:
+            self._scorers[source] = open_scorer(source, precision=self._precision, device=self._device)
+        return self._scorers[source]
+
+
+def _with_prefix(columns: Columns, prefix: str) -> Columns:
+    """The columns whose names start with a prefix, without it."""
+    return {name.removeprefix(prefix): values for name, values in columns.items() if name.startswith(prefix)}
 
 
 def _timed(task: Task, scorer: Scorer, model: str) -> Result:
@@ -189,14 +250,14 @@ def _timed(task: Task, scorer: Scorer, model: str) -> Result:
     return replace(result, seconds=perf_counter() - start)
 
 
-def _again(task: RetrievalTask, row: Row, other: str, change: Callable[[Rankings], Rankings]) -> Row:
-    """The rankings of a row after another scorer's say."""
+def _changed(task: RetrievalTask, row: Row, other: str, change: Callable[[Rankings], Rankings]) -> Row:
+    """A row whose rankings are changed by another scorer; its time is added."""
     label = f"{row.label} + {other}"
     results: list[Result] = []
-    for each in row.results:
+    for result in row.results:
         start = perf_counter()
-        changed = task.result(change(each.runs), label)
-        results.append(replace(changed, seconds=each.seconds + perf_counter() - start))
+        changed = task.result(change(result.rankings), label)
+        results.append(replace(changed, seconds=result.seconds + perf_counter() - start))
     return Row(label, tuple(results), row.fingerprints)
 
 

@@ -1,4 +1,4 @@
-"""How sure a figure is, and whether one model is better than another: by drawing the cases again."""
+"""Confidence intervals and paired tests, by resampling the cases of a task."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,18 +8,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 Columns: TypeAlias = Mapping[str, NDArray[Any]]
-"""What is known of each case, ``[N, ...]`` each."""
-Measure: TypeAlias = Callable[[Columns], float]
+"""Values of each case, ``[N, ...]`` per column."""
+Metric: TypeAlias = Callable[[Columns], float]
 
-DRAWS = 1000
-LEVEL = 0.05
-AT_ONCE = 256
-FEWEST = 20
-"""Cases that a difference other than of means needs."""
+RESAMPLES = 1000
+PERMUTATIONS = 10_000
+ALPHA = 0.05
+"""Significance level; intervals cover 1 - ALPHA."""
+BLOCK = 256
+"""Permutations that are held in memory at once."""
+MIN_CASES = 20
+"""Fewest cases for a significant difference of a metric other than a mean."""
 
 
-class Figure(NamedTuple):
-    """A measure, and the interval that holds 95% of what other cases of the same kind would give."""
+class Estimate(NamedTuple):
+    """The value of a metric with its 95% confidence interval."""
 
     value: float
     low: float
@@ -27,7 +30,7 @@ class Figure(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """By how much one model is above another on the same cases, with its 95% interval; ``p`` is of chance."""
+    """How much better a model is than another on the same cases, with its 95% interval and p-value."""
 
     value: float
     low: float
@@ -36,14 +39,14 @@ class Difference(NamedTuple):
 
     @property
     def verdict(self) -> str:
-        """``better`` or ``worse`` only where chance is unlikely."""
-        if self.p >= LEVEL:
+        """``better`` or ``worse`` if the difference is significant."""
+        if self.p >= ALPHA:
             return "no difference shown"
         return "better" if self.value > 0 else "worse"
 
 
-class Spread(NamedTuple):
-    """Several trainings of one recipe: the mean, and the deviation of a single one."""
+class SeedSpread(NamedTuple):
+    """Mean and standard deviation of a metric over models trained with several seeds."""
 
     mean: float
     deviation: float
@@ -52,7 +55,7 @@ class Spread(NamedTuple):
 
 @dataclass(frozen=True)
 class MeanOf:
-    """The mean of a column."""
+    """The metric that is the mean of a column."""
 
     column: str
 
@@ -62,94 +65,106 @@ class MeanOf:
 
 @dataclass(frozen=True)
 class Sample:
-    """A measure, the cases it is taken of, and how they are drawn again."""
+    """A metric, the cases it is computed on, and how they are resampled."""
 
-    measure: Measure
+    metric: Metric
     columns: Columns
     strata: NDArray[Any] | None = None
-    """``[N]``: parts that are drawn from each by itself, so that none is lost."""
-    halves: bool = False
-    """Draw halves without putting back: for measures of partitions, where a case drawn twice would always be
-    together with itself. A half strays as far from the whole as the whole from the truth."""
+    """``[N]``: the stratum of each case. Each stratum is resampled on its own and keeps its size."""
+    half_samples: bool = False
+    """Resample halves without replacement instead of bootstrapping. Metrics of clusterings need this: with
+    replacement, a case would share its cluster with its own copies. The variance of a half-sample equals that
+    of the bootstrap."""
 
     @property
     def value(self) -> float:
-        """The measure of all cases."""
-        return self.measure(self.columns)
+        """The metric on all cases."""
+        return self.metric(self.columns)
 
     @property
     def size(self) -> int:
-        """How many cases there are."""
+        """The number of cases."""
         return len(next(iter(self.columns.values())))
 
-    def at(self, places: NDArray[np.int64]) -> float:
-        """The measure of some cases."""
-        return self.measure({name: values[places] for name, values in self.columns.items()})
+    def value_at(self, positions: NDArray[np.int64]) -> float:
+        """The metric on a resample."""
+        return self.metric({name: values[positions] for name, values in self.columns.items()})
 
-    def draws(self, count: int, seed: int) -> Iterator[NDArray[np.int64]]:
-        """Places of cases; the same for the same cases and seed, so that two models meet the same."""
-        chance = np.random.default_rng(seed)
-        if self.halves:
-            return (chance.permutation(self.size)[: self.size // 2] for _ in range(count))
+    def resamples(self, count: int, seed: int) -> Iterator[NDArray[np.int64]]:
+        """Positions of resampled cases, the same for all models, so that two models can be compared."""
+        rng = np.random.default_rng(seed)
+        if self.half_samples:
+            return (rng.permutation(self.size)[: self.size // 2] for _ in range(count))
         if self.strata is None:
-            return (chance.integers(self.size, size=self.size) for _ in range(count))
-        parts = [np.flatnonzero(self.strata == part) for part in np.unique(self.strata)]
-        return (np.concatenate([chance.choice(part, len(part)) for part in parts]) for _ in range(count))
+            return (rng.integers(self.size, size=self.size) for _ in range(count))
+        strata = [np.flatnonzero(self.strata == stratum) for stratum in np.unique(self.strata)]
+        return (np.concatenate([rng.choice(part, len(part)) for part in strata]) for _ in range(count))
 
 
-def figure(sample: Sample, *, draws: int = DRAWS, seed: int = 0) -> Figure:
-    """The measure with its interval (percentile bootstrap over the cases)."""
-    drawn = np.array([sample.at(places) for places in sample.draws(draws, seed)])
-    return Figure(sample.value, *_interval(_centred(drawn, sample.value, sample)))
+def estimate(sample: Sample, *, resamples: int = RESAMPLES, seed: int = 0) -> Estimate:
+    """The metric with its percentile bootstrap interval."""
+    values = np.array([sample.value_at(positions) for positions in sample.resamples(resamples, seed)])
+    return Estimate(sample.value, *_interval(_centred(values, sample.value, sample)))
 
 
-def difference(ours: Sample, theirs: Sample, *, draws: int = DRAWS, seed: int = 0) -> Difference:
-    """Both models on the same drawn cases, for the interval; ``p`` is two-sided.
+def difference(ours: Sample, theirs: Sample, *, resamples: int = RESAMPLES, seed: int = 0) -> Difference:
+    """The difference of two models on the same cases, with a paired bootstrap interval and two-sided p-value.
 
-    Where the measure is a mean, p is that of a randomisation test, which is right for any number of cases;
-    for other measures it comes from the draws, and a few cases show nothing.
+    For means, p comes from a permutation test, which is exact for any number of cases. For other metrics it
+    comes from the bootstrap, and fewer than ``MIN_CASES`` cases are never significant.
     """
+    gaps = np.array(
+        [
+            ours.value_at(positions) - theirs.value_at(positions)
+            for positions in ours.resamples(resamples, seed)
+        ]
+    )
     value = ours.value - theirs.value
-    gaps = np.array([ours.at(places) - theirs.at(places) for places in ours.draws(draws, seed)])
     gaps = _centred(gaps, value, ours)
-    if isinstance(ours.measure, MeanOf) and isinstance(theirs.measure, MeanOf):
-        p = randomisation(ours.columns[ours.measure.column], theirs.columns[theirs.measure.column], seed=seed)
-    elif ours.size < FEWEST:
-        p = 1.0
+    if isinstance(ours.metric, MeanOf) and isinstance(theirs.metric, MeanOf):
+        p = permutation_test(
+            ours.columns[ours.metric.column], theirs.columns[theirs.metric.column], seed=seed
+        )
     else:
-        beyond = min(np.count_nonzero(gaps <= 0), np.count_nonzero(gaps >= 0))
-        p = float(min(1.0, 2 * (beyond + 1) / (draws + 1)))
+        p = _bootstrap_p(gaps) if ours.size >= MIN_CASES else 1.0
     return Difference(value, *_interval(gaps), p)
 
 
-def randomisation(
-    ours: NDArray[np.float64], theirs: NDArray[np.float64], *, draws: int = 10_000, seed: int = 0
+def permutation_test(
+    ours: NDArray[Any], theirs: NDArray[Any], *, permutations: int = PERMUTATIONS, seed: int = 0
 ) -> float:
-    """p that the mean of paired values differs so much by chance: the two models swapped case by case."""
+    """The two-sided p-value of a difference of means: the models are swapped at random, case by case."""
     gaps = np.asarray(ours, dtype=np.float64) - np.asarray(theirs, dtype=np.float64)
-    gaps = gaps[gaps != 0]  # a swap of equals changes nothing
+    gaps = gaps[gaps != 0]  # swapping equal values changes nothing
     if not len(gaps):
         return 1.0
-    chance = np.random.default_rng(seed)
-    seen = abs(gaps.sum()) - 1e-9
-    as_far = 0
-    for start in range(0, draws, AT_ONCE):
-        signs = 2 * chance.integers(2, size=(min(AT_ONCE, draws - start), len(gaps)), dtype=np.int8) - 1
-        as_far += int(np.count_nonzero(np.abs(signs @ gaps) >= seen))
-    return (1 + as_far) / (draws + 1)
+    rng = np.random.default_rng(seed)
+    observed = abs(gaps.sum()) - 1e-9
+    extreme = 0
+    for start in range(0, permutations, BLOCK):
+        count = min(BLOCK, permutations - start)
+        signs = 2 * rng.integers(2, size=(count, len(gaps)), dtype=np.int8) - 1
+        extreme += int(np.count_nonzero(np.abs(signs @ gaps) >= observed))
+    return (1 + extreme) / (permutations + 1)
 
 
-def spread(values: Sequence[float]) -> Spread:
-    """Mean and sample deviation over seeds."""
-    found = np.asarray(values, dtype=np.float64)
-    return Spread(float(found.mean()), float(found.std(ddof=1)) if len(found) > 1 else 0.0, len(found))
+def seed_spread(values: Sequence[float]) -> SeedSpread:
+    """The mean and the sample standard deviation over seeds."""
+    array = np.asarray(values, dtype=np.float64)
+    deviation = float(array.std(ddof=1)) if len(array) > 1 else 0.0
+    return SeedSpread(float(array.mean()), deviation, len(array))
 
 
-def _interval(drawn: NDArray[np.float64]) -> tuple[float, float]:
-    low, high = np.quantile(drawn, [LEVEL / 2, 1 - LEVEL / 2])
+def _interval(values: NDArray[np.float64]) -> tuple[float, float]:
+    low, high = np.quantile(values, [ALPHA / 2, 1 - ALPHA / 2])
     return float(low), float(high)
 
 
-def _centred(drawn: NDArray[np.float64], value: float, sample: Sample) -> NDArray[np.float64]:
-    """What was drawn, moved to the value: halves are smaller, and some measures grow with the cases."""
-    return drawn - drawn.mean() + value if sample.halves else drawn
+def _centred(values: NDArray[np.float64], value: float, sample: Sample) -> NDArray[np.float64]:
+    """Half-samples shifted to the value on all cases: some metrics grow with the number of cases."""
+    return values - values.mean() + value if sample.half_samples else values
+
+
+def _bootstrap_p(gaps: NDArray[np.float64]) -> float:
+    beyond = min(np.count_nonzero(gaps <= 0), np.count_nonzero(gaps >= 0))
+    return float(min(1.0, 2 * (beyond + 1) / (len(gaps) + 1)))

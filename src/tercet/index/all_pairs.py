@@ -1,151 +1,176 @@
-"""Jobs over all pairs of vectors, in blocks: memory stays bounded however many there are."""
+"""Computations over all pairs of vectors. They run in blocks, so memory stays bounded."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
+from tercet.arrays import BlockTopK, kth_largest
 from tercet.errors import InputError
-from tercet.index.scoring import kth_largest
-from tercet.records import Counts, Flags, Floats
+from tercet.inputs import check_count, check_threshold
+from tercet.records import Bools, Floats, Ints, Progress
 
-ROWS_AT_ONCE, COLUMNS_AT_ONCE = 1024, 4096
-KEPT = 2
-"""How many times more pairs than wanted are held before the worst of them are dropped."""
+ROWS_PER_BLOCK, COLUMNS_PER_BLOCK = 1024, 4096
+MAX_PAIRS = 10_000_000
+"""Pairs that fit in memory: 20 bytes each, and three times that while they are sorted."""
 
-Progress = Callable[[int], None]
+BUFFER = 2
+"""Pairs that are collected before the worst are dropped, as a multiple of the wanted number."""
 
 
 class Pairs(NamedTuple):
-    """``[P]`` pairs, best first: the places of two vectors, the lower first, and their product."""
+    """``[P]`` pairs, best first: the positions of two vectors, the lower one first, and their product."""
 
-    first: Counts
-    second: Counts
+    first: Ints
+    second: Ints
     scores: Floats
 
 
-def best_pairs(
+_NO_PAIRS = Pairs(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32))
+
+
+def top_pairs(
     vectors: Floats, count: int, *, threshold: float = -np.inf, on_progress: Progress | None = None
 ) -> Pairs:
-    """The ``count`` largest inner products of two different vectors, none below the threshold.
+    """The ``count`` pairs of distinct vectors with the largest inner products, none below the threshold.
 
     Args:
         vectors: ``[N, D]``
-        on_progress: called with the number of vectors that were compared with all others since the last call.
+        on_progress: called with the number of vectors that were compared since the last call.
     """
-    if count < 1:
-        raise InputError(f"count must be at least 1, got {count}")
-    best = Pairs(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32))
-    least = threshold
-    for rows, columns, products in _upper_blocks(vectors, on_progress):
-        if columns.start < rows.stop:  # a pair once, and nothing with itself
-            places = np.arange(rows.start, rows.stop)[:, None], np.arange(columns.start, columns.stop)
-            products[places[1] <= places[0]] = -np.inf
-        cut = least if least > threshold else max(least, kth_largest(products.ravel(), count))
-        first, second = np.nonzero((products >= cut) & (products > -np.inf))
-        best = Pairs(
-            np.concatenate([best.first, first + rows.start]),
-            np.concatenate([best.second, second + columns.start]),
-            np.concatenate([best.scores, products[first, second]]),
-        )
-        if len(best.scores) > KEPT * count:
-            best = _sorted(best, count)
-            least = max(threshold, float(best.scores[-1]))
-    return _sorted(best, count)
+    check_count("count", count)
+    check_threshold(threshold)
+    top = _NO_PAIRS
+    lowest = threshold
+    for rows, columns, products in _distinct_pairs(vectors, on_progress):
+        bound = lowest if lowest > threshold else max(lowest, kth_largest(products.ravel(), count))
+        top = _joined([top, _at_least(bound, rows, columns, products)])
+        if len(top.scores) > BUFFER * count:
+            top = _sorted(top, count)
+            lowest = max(threshold, float(top.scores[-1]))
+    return _sorted(top, count)
+
+
+def pairs_above(vectors: Floats, threshold: float, *, on_progress: Progress | None = None) -> Pairs:
+    """All pairs of distinct vectors whose inner product is at least the threshold.
+
+    Args:
+        vectors: ``[N, D]``
+        on_progress: called with the number of vectors that were compared since the last call.
+    """
+    check_threshold(threshold)
+    found, count = [_NO_PAIRS], 0
+    for rows, columns, products in _distinct_pairs(vectors, on_progress):
+        found.append(_at_least(threshold, rows, columns, products))
+        count += len(found[-1].scores)
+        if count > MAX_PAIRS:
+            raise InputError(
+                f"more than {MAX_PAIRS:,} pairs have a score of at least {threshold:g}: raise the threshold, "
+                "or give a count"
+            )
+    return _sorted(_joined(found), count)
 
 
 def communities(
-    vectors: Floats, *, threshold: float, smallest: int = 2, on_progress: Progress | None = None
-) -> list[Counts]:
-    """Groups of vectors around a centre with which each has a product of at least the threshold.
+    vectors: Floats, *, threshold: float, min_size: int = 2, on_progress: Progress | None = None
+) -> list[Ints]:
+    """Groups of vectors, largest first; each starts with its centre.
 
-    The vector with the most such neighbours is the first centre; it takes them all. The next is the one that
-    had the most of those left. Groups come by their size, each with its centre first.
+    Every member has a product of at least the threshold with the centre. The vector with the most such
+    neighbours becomes the first centre and takes all of them. Then the vector with the next most neighbours
+    that is still free takes those that are free, and so on.
 
     Args:
-        vectors: ``[N, D]``, of length 1.
-        smallest: how many a group must have; the others belong to none.
+        vectors: ``[N, D]``, of norm 1.
+        min_size: smaller groups are dropped.
     """
-    if smallest < 1:
-        raise InputError(f"smallest must be at least 1, got {smallest}")
+    check_count("min_size", min_size)
+    check_threshold(threshold)
+    counts = _neighbour_counts(vectors, threshold, on_progress)
+    free = np.ones(len(vectors), dtype=np.bool_)
+    groups = []
+    for centre in np.lexsort((np.arange(len(counts)), -counts)).tolist():
+        if not free[centre] or counts[centre] < min_size:
+            continue
+        members = np.flatnonzero(free & (vectors @ vectors[centre] >= threshold))
+        members = np.concatenate([[centre], members[members != centre]])
+        if len(members) >= min_size:
+            free[members] = False
+            groups.append(members)
+    return sorted(groups, key=lambda members: (-len(members), int(members[0])))
+
+
+def nearest(vectors: Floats, k: int) -> Ints:
+    """``[N, k]``: the positions of the ``k`` nearest neighbours of each vector, by inner product.
+
+    Args:
+        vectors: ``[N, D]``; a vector counts as its own neighbour.
+    """
+    if not 1 <= k <= len(vectors):
+        raise InputError(f"k must be between 1 and the number of vectors, {len(vectors)}, got {k}")
+    positions = np.empty((len(vectors), k), dtype=np.int64)
+    for start in range(0, len(vectors), ROWS_PER_BLOCK):
+        rows = vectors[start : start + ROWS_PER_BLOCK]
+        top = BlockTopK(len(rows), k)
+        for first in range(0, len(vectors), COLUMNS_PER_BLOCK):
+            top.offer(rows @ vectors[first : first + COLUMNS_PER_BLOCK].T, first=first)
+        positions[start : start + len(rows)] = top.columns
+    return positions
+
+
+def plane(vectors: Floats) -> Floats:
+    """``[N, 2]``: the vectors projected onto their first two principal components."""
+    centred = vectors - vectors.mean(axis=0)
+    _, axes = np.linalg.eigh(centred.T @ centred)  # in ascending order
+    projected: Floats = centred @ axes[:, :-3:-1]
+    return projected
+
+
+def _upper_blocks(vectors: Floats, on_progress: Progress | None) -> Iterator[tuple[slice, slice, Floats]]:
+    """Rows, columns and their products. Blocks on the diagonal contain each of their pairs twice."""
+    for start in range(0, len(vectors), ROWS_PER_BLOCK):
+        rows = slice(start, min(start + ROWS_PER_BLOCK, len(vectors)))
+        for first in range(start, len(vectors), COLUMNS_PER_BLOCK):
+            columns = slice(first, min(first + COLUMNS_PER_BLOCK, len(vectors)))
+            yield rows, columns, vectors[rows] @ vectors[columns].T
+        if on_progress is not None:
+            on_progress(rows.stop - rows.start)
+
+
+def _distinct_pairs(vectors: Floats, on_progress: Progress | None) -> Iterator[tuple[slice, slice, Floats]]:
+    """As ``_upper_blocks``, with each pair once: the other product of two vectors, and of one, is -inf."""
+    for rows, columns, products in _upper_blocks(vectors, on_progress):
+        if columns.start < rows.stop:
+            firsts = np.arange(rows.start, rows.stop)[:, None]
+            products[np.arange(columns.start, columns.stop) <= firsts] = -np.inf
+        yield rows, columns, products
+
+
+def _at_least(bound: float, rows: slice, columns: slice, products: Floats) -> Pairs:
+    """The pairs of a block with a product of at least ``bound``."""
+    first, second = np.nonzero((products >= bound) & (products > -np.inf))
+    return Pairs(first + rows.start, second + columns.start, products[first, second])
+
+
+def _joined(parts: list[Pairs]) -> Pairs:
+    return Pairs(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+
+
+def _neighbour_counts(vectors: Floats, threshold: float, on_progress: Progress | None) -> Ints:
+    """``[N]``: how many vectors, itself included, have a product of at least the threshold with each."""
     counts = np.zeros(len(vectors), dtype=np.int64)
     for rows, columns, products in _upper_blocks(vectors, on_progress):
         near = products >= threshold
         counts[rows] += np.count_nonzero(near, axis=1)
         if columns.start != rows.start or columns.stop != rows.stop:
             _count_columns(counts, near, rows, columns)
-    free = np.ones(len(vectors), dtype=np.bool_)
-    groups = []
-    for centre in np.lexsort((np.arange(len(counts)), -counts)).tolist():
-        if not free[centre] or counts[centre] < smallest:
-            continue
-        members = np.flatnonzero(free & (vectors @ vectors[centre] >= threshold))
-        members = np.concatenate([[centre], members[members != centre]])
-        if len(members) >= smallest:
-            free[members] = False
-            groups.append(members)
-    return sorted(groups, key=lambda members: (-len(members), int(members[0])))
+    return counts
 
 
-def nearest(vectors: Floats, k: int) -> Counts:
-    """``[N, k]``: for each vector the places of the ``k`` with the largest inner products, best first.
-
-    Args:
-        vectors: ``[N, D]``; each is among its own.
-    """
-    if not 1 <= k <= len(vectors):
-        raise InputError(f"k must be from 1 to {len(vectors)}, the number of vectors, got {k}")
-    places = np.empty((len(vectors), k), dtype=np.int64)
-    for start in range(0, len(vectors), ROWS_AT_ONCE):
-        rows = slice(start, min(start + ROWS_AT_ONCE, len(vectors)))
-        places[rows] = _nearest(vectors, rows, k)
-    return places
-
-
-def _nearest(vectors: Floats, rows: slice, k: int) -> Counts:
-    count = rows.stop - rows.start
-    best = np.full((count, k), -np.inf, dtype=np.float32)
-    places = np.zeros((count, k), dtype=np.int64)
-    for first in range(0, len(vectors), COLUMNS_AT_ONCE):
-        products = vectors[rows] @ vectors[first : first + COLUMNS_AT_ONCE].T
-        # after the first blocks few rows have anything better, and only those are sorted
-        better = np.flatnonzero(products.max(axis=1) > best[:, -1])
-        joined = np.hstack([best[better], products[better]])
-        numbers = np.broadcast_to(
-            np.arange(first, first + products.shape[1]), (len(better), products.shape[1])
-        )
-        found = np.hstack([places[better], numbers])
-        kept = np.argpartition(-joined, k - 1, axis=1)[:, :k]
-        order = np.argsort(-np.take_along_axis(joined, kept, axis=1), axis=1, kind="stable")
-        kept = np.take_along_axis(kept, order, axis=1)
-        best[better] = np.take_along_axis(joined, kept, axis=1)
-        places[better] = np.take_along_axis(found, kept, axis=1)
-    return places
-
-
-def plane(vectors: Floats) -> Floats:
-    """``[N, 2]``: the vectors seen from where they differ the most (the first two principal components)."""
-    centred = vectors - vectors.mean(axis=0)
-    _, axes = np.linalg.eigh(centred.T @ centred)  # the largest come last
-    seen: Floats = centred @ axes[:, :-3:-1]
-    return seen
-
-
-def _upper_blocks(vectors: Floats, on_progress: Progress | None) -> Iterator[tuple[slice, slice, Floats]]:
-    """Rows, columns and their products, so that each pair is in one block; those of the diagonal twice."""
-    for start in range(0, len(vectors), ROWS_AT_ONCE):
-        rows = slice(start, min(start + ROWS_AT_ONCE, len(vectors)))
-        for first in range(start, len(vectors), COLUMNS_AT_ONCE):
-            columns = slice(first, min(first + COLUMNS_AT_ONCE, len(vectors)))
-            yield rows, columns, vectors[rows] @ vectors[columns].T
-        if on_progress is not None:
-            on_progress(rows.stop - rows.start)
-
-
-def _count_columns(counts: Counts, near: Flags, rows: slice, columns: slice) -> None:
-    """Count a block's pairs for the later of the two, but for those whose rows it holds too."""
-    own = max(rows.stop - columns.start, 0)
-    counts[columns.start + own : columns.stop] += np.count_nonzero(near[:, own:], axis=0)
+def _count_columns(counts: Ints, near: Bools, rows: slice, columns: slice) -> None:
+    """Count the pairs of a block for their columns, except columns that are rows of the same block."""
+    shared = max(rows.stop - columns.start, 0)
+    counts[columns.start + shared : columns.stop] += np.count_nonzero(near[:, shared:], axis=0)
 
 
 def _sorted(pairs: Pairs, count: int) -> Pairs:

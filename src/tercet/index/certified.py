@@ -1,10 +1,10 @@
-"""Poly-encoder search over any index of inner products, with a proof.
+"""Poly-encoder search over any inner-product index, with a certificate that no better candidate exists.
 
-The score of a candidate, Σ_i softmax(a d)_i d_i, is an average of its products d_i with the codes, so it is
-never above the largest of them. Each code asks the index for its best candidates; all of them are scored.
-What no code's list has is, for every code, below that list's last product, the cut-off. Once the k-th best
-score is above every cut-off, nothing outside can be better: the answer is certified. Until then, the codes
-whose cut-offs are too high ask for longer lists.
+The score of a candidate, Σ_i softmax(a d)_i d_i, is a weighted mean of its products d_i with the codes, so it
+never exceeds the largest of them. The search retrieves the nearest neighbours of each code and scores all of
+them. A candidate in none of these lists has, for every code, at most the product of the last neighbour in the
+list: the cut-off. Once the k-th best score exceeds every cut-off, no other candidate can be better, and the
+result is certified. Until then, the codes with too high a cut-off retrieve longer lists.
 """
 
 from typing import Protocol
@@ -12,75 +12,76 @@ from typing import Protocol
 import numpy as np
 
 from tercet.errors import InputError
-from tercet.index.base import Certainty, Found, Neighbours
-from tercet.index.scoring import Best, joined, offer, rounding, slack
-from tercet.records import Codes, Counts, Floats
+from tercet.index.base import Neighbors, SearchResult
+from tercet.index.scoring import TopK, offer_vectors, relative_rounding_error, score_error, stack
+from tercet.records import Certainty, Codes, Floats, Ints
 
-FIRST_LISTS = 4
-"""How many times ``k`` a code asks for at first."""
-DEEPER = 4
-"""How many times longer a list gets when it was too short."""
+FIRST_DEPTH = 4
+"""Length of the first lists, as a multiple of ``k``."""
+GROWTH = 4
+"""Factor by which too short a list grows."""
 
 
 class ProductIndex(Protocol):
-    """What can be asked for the largest inner products."""
+    """An index that finds the largest inner products."""
 
     exact: bool
-    """Whether it finds them all."""
+    """Whether it finds all of them."""
 
     @property
-    def longest(self) -> float:
-        """The length of the longest vector that is kept, or more."""
+    def max_norm(self) -> float:
+        """Norm of the longest vector, or an upper bound on it."""
 
     def __len__(self) -> int: ...
 
-    def nearest(self, queries: Floats, k: int) -> Neighbours:
-        """The largest products of each vector of ``[Q, D]``."""
+    def nearest(self, queries: Floats, k: int) -> Neighbors:
+        """The ``k`` nearest neighbours of each query in ``[Q, D]``, by inner product."""
 
-    def vectors(self, ids: Counts) -> Floats:
-        """``[C, D]``: what is kept under ids."""
+    def vectors(self, ids: Ints) -> Floats:
+        """``[C, D]``: the vectors with these ids."""
 
 
 def certified_search(
     index: ProductIndex, codes: Codes, k: int, *, scale: float = 1.0, budget: int | None = None
-) -> Found:
+) -> SearchResult:
     """The ``k`` best candidates of each context.
 
     Args:
-        scale: how sharply candidates attend to codes, as in ``match``.
-        budget: after so many scored candidates of one context it is given up to prove the answer; as many as
-            there are, by default.
+        scale: multiplies the logits of the candidates' attention over the codes, as in ``match``.
+        budget: the search for a proof stops once this many candidates of a context are scored. Default: the
+            size of the index.
     """
     if budget is not None and budget < k:
-        raise InputError(f"a budget of {budget} candidates cannot give the {k} best: allow more")
-    found, certainty = [], []
+        raise InputError(f"budget must be at least k = {k}, got {budget}")
+    tops, certainty = [], []
     for vectors, mask in zip(codes.vectors, codes.mask, strict=True):
-        best = Best(k)
-        certainty.append(_search(index, vectors[mask], best, scale, len(index) if budget is None else budget))
-        found.append(best)
-    ids, scores = joined(found, k)
-    return Found(ids, scores, tuple(certainty), np.array([best.scored for best in found], dtype=np.int64))
+        top = TopK(k)
+        certainty.append(_search(index, vectors[mask], top, scale, len(index) if budget is None else budget))
+        tops.append(top)
+    ids, scores = stack(tops, k)
+    return SearchResult(ids, scores, tuple(certainty), np.array([top.scored for top in tops], dtype=np.int64))
 
 
-def _search(index: ProductIndex, codes: Floats, best: Best, scale: float, budget: int) -> Certainty:
-    """Look until the best are proven, or the budget is spent."""
-    rounded = 2 * rounding(codes.shape[1]) * index.longest * np.linalg.norm(codes, axis=1)
-    off = slack(codes, index.longest, scale)
+def _search(index: ProductIndex, codes: Floats, top: TopK, scale: float, budget: int) -> Certainty:
+    """Fill ``top`` until the result is proven or the budget is spent."""
+    norms = np.linalg.norm(codes, axis=1)
+    rounding = 2 * relative_rounding_error(codes.shape[1]) * index.max_norm * norms
+    error = score_error(codes, index.max_norm, scale)
     cutoffs = np.full(len(codes), np.inf)
     seen = np.empty(0, dtype=np.int64)
-    depth = min(max(FIRST_LISTS * best.k, 1), len(index))
+    depth = min(FIRST_DEPTH * top.k, len(index))
     unproven = np.arange(len(codes))
     while len(unproven) and len(seen) < len(index):
         lists = index.nearest(codes[unproven], depth)
         new = np.setdiff1d(lists.ids[lists.ids >= 0], seen)
-        offer(best, new, index.vectors(new), codes, scale=scale, off=off)
+        offer_vectors(top, new, index.vectors(new), codes, scale=scale, error=error)
         seen = np.concatenate([seen, new])
-        # a list that has everything has no cut-off; what others rounded counts against them
-        cutoffs[unproven] = -np.inf if depth >= len(index) else lists.products[:, -1] + rounded[unproven]
-        unproven = np.flatnonzero((cutoffs > -np.inf) & (cutoffs >= best.threshold))
+        # a list of all vectors has no cut-off; the index may have rounded its products
+        cutoffs[unproven] = -np.inf if depth >= len(index) else lists.products[:, -1] + rounding[unproven]
+        unproven = np.flatnonzero((cutoffs > -np.inf) & (cutoffs >= top.threshold))
         if len(unproven) and budget <= len(seen) < len(index):
-            return "budget reached"
-        depth = min(DEEPER * depth, len(index))
-    if len(best.ids) < min(best.k, len(index)):  # an index that misses some may miss them all
-        return "budget reached"
-    return "certified" if index.exact else "certified up to the index's recall"
+            return Certainty.BUDGET_REACHED
+        depth = min(GROWTH * depth, len(index))
+    if len(top.ids) < min(top.k, len(index)):  # an approximate index can miss any number of vectors
+        return Certainty.BUDGET_REACHED
+    return Certainty.CERTIFIED if index.exact else Certainty.CERTIFIED_UP_TO_RECALL

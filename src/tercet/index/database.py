@@ -1,4 +1,4 @@
-"""The tables of a store: texts, ids, and which files belong to it. One transaction is one step, or none."""
+"""The SQLite tables of a store: texts, ids, and the files that belong to it."""
 
 import json
 import sqlite3
@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 
 from tercet.errors import BrokenIndexError, InputError, OutputError
+from tercet.index.base import FORMAT, check_format
 from tercet.index.items import Item
-from tercet.records import Counts, Floats
+from tercet.index.where_sql import sql_number
+from tercet.records import Floats, Ints
 
 SCHEMA = """
-CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE metadata (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE candidates (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
     id TEXT NOT NULL UNIQUE,
@@ -23,182 +25,204 @@ CREATE TABLE candidates (
     metadata TEXT NOT NULL
 );
 CREATE TABLE segments (name TEXT PRIMARY KEY);
-CREATE TABLE fresh (number INTEGER PRIMARY KEY, vector BLOB NOT NULL);
+CREATE TABLE buffered (number INTEGER PRIMARY KEY, vector BLOB NOT NULL);
 CREATE TABLE removed (number INTEGER PRIMARY KEY);
-CREATE TABLE unsaid (number INTEGER PRIMARY KEY);
+CREATE TABLE pending (number INTEGER PRIMARY KEY);
 """
-"""``number`` is never given twice. ``fresh`` are vectors in no segment yet, ``removed`` rows of segments that
-are gone, ``unsaid`` candidates that the index of words has not heard of."""
+"""``number`` identifies a candidate or a vector in all tables and files, and is never reused. ``metadata``
+describes the store, ``candidates.metadata`` a candidate. ``buffered`` vectors are in no segment yet,
+``removed`` ones still are in one, and ``pending`` candidates differ from the lexical index."""
 
-AT_ONCE = 500
-"""Values in one question: SQLite allows a thousand and more."""
+OLD_METADATA = "facts"
+"""The name of the table ``metadata`` in format 1."""
+
+VALUES_PER_QUERY = 500
+"""SQLite allows at least a thousand."""
 
 
 class Database:
-    """SQLite in WAL mode: readers go on while one process writes."""
+    """A SQLite database in WAL mode: one process writes while others read. Threads may share it."""
 
-    def __init__(self, file: Path, *, create: bool = False) -> None:
+    def __init__(self, file: Path, *, create: bool = False, more_tables: str = "") -> None:
         if not create and not file.is_file():
-            raise InputError(f"{file.parent} is no index: make one with tercet index build")
+            raise InputError(f'{file.parent} is not an index: build one with "tercet index build"')
         self._file = file
         self._lock = RLock()
+        self._commits = 0
         self._connection = sqlite3.connect(file, check_same_thread=False, isolation_level=None, timeout=30)
-        with said(file):
+        self._connection.create_function("as_number", 1, sql_number, deterministic=True)
+        with sqlite_errors(file):
             self._connection.execute("PRAGMA journal_mode = WAL")
             self._connection.execute("PRAGMA synchronous = FULL")
             if create:
-                self._connection.executescript(f"BEGIN; {SCHEMA} COMMIT;")
-            self.ask("SELECT count(*) FROM facts")
+                self._connection.executescript(f"BEGIN; {SCHEMA} {more_tables} COMMIT;")
+                self.set_metadata({"format": FORMAT})
+            self._check_format()
 
     def close(self) -> None:
-        """Give the file back."""
+        """Close the file."""
         self._connection.close()
 
     @contextmanager
     def transaction(self, *, write: bool = True) -> Iterator[None]:
-        """All of the block's changes, or none of them; a reader sees one state throughout."""
-        with self._lock, said(self._file):
+        """Apply all changes of the block or none; reads in the block see one state."""
+        with self._lock, sqlite_errors(self._file):
             self._connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
             try:
                 yield
+                self._commits += write
                 self._connection.execute("COMMIT")
             except BaseException:
-                if self._connection.in_transaction:  # SQLite ends it itself when there is no room
+                if self._connection.in_transaction:  # a full disk makes SQLite roll back by itself
                     self._connection.execute("ROLLBACK")
                 raise
 
-    def ask(self, question: str, values: Sequence[Any] = ()) -> list[Any]:
-        """The rows that answer a question."""
-        with self._lock, said(self._file):
-            return self._connection.execute(question, values).fetchall()
+    def query(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        """The rows that a statement returns."""
+        with self._lock, sqlite_errors(self._file):
+            return self._connection.execute(statement, values).fetchall()
 
-    def tell(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
-        """A statement for each row."""
-        with self._lock, said(self._file):
+    def execute(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
+        """Run a statement once per row of values."""
+        with self._lock, sqlite_errors(self._file):
             self._connection.executemany(statement, rows)
 
     @property
-    def version(self) -> int:
-        """Another number whenever another process has changed something."""
-        ((version,),) = self.ask("PRAGMA data_version")
-        return int(version)
+    def version(self) -> tuple[int, int]:
+        """A value that changes with every transaction, of this and of other processes.
 
-    def fact(self, name: str) -> Any:
-        """What is written down under a name, None if nothing is."""
-        found = self.ask("SELECT value FROM facts WHERE name = ?", [name])
-        return json.loads(found[0][0]) if found else None
+        SQLite's own version covers only the changes of other connections.
+        """
+        ((version,),) = self.query("PRAGMA data_version")
+        return int(version), self._commits
 
-    def set_facts(self, facts: Mapping[str, Any]) -> None:
-        """Write facts down."""
-        rows = [(name, json.dumps(value, ensure_ascii=False)) for name, value in facts.items()]
-        self.tell("INSERT OR REPLACE INTO facts VALUES (?, ?)", rows)
+    def metadata(self, name: str) -> Any:
+        """A value of the store's metadata; None if it is not set."""
+        rows = self.query("SELECT value FROM metadata WHERE name = ?", [name])
+        return json.loads(rows[0][0]) if rows else None
+
+    def set_metadata(self, metadata: Mapping[str, Any]) -> None:
+        """Set values of the store's metadata."""
+        rows = [(name, json.dumps(value, ensure_ascii=False)) for name, value in metadata.items()]
+        self.execute("INSERT OR REPLACE INTO metadata VALUES (?, ?)", rows)
 
     def count(self) -> int:
-        """How many candidates there are."""
-        ((count,),) = self.ask("SELECT count(*) FROM candidates")
+        """The number of candidates."""
+        ((count,),) = self.query("SELECT count(*) FROM candidates")
         return int(count)
 
-    def next_number(self) -> int:
-        """A number that no candidate ever had."""
-        found = self.ask("SELECT seq FROM sqlite_sequence WHERE name = 'candidates'")
-        return int(found[0][0]) + 1 if found else 0
+    def next_number(self, table: str = "candidates") -> int:
+        """The next free number of a table; 0 in a new database."""
+        rows = self.query("SELECT seq FROM sqlite_sequence WHERE name = ?", [table])
+        return int(rows[0][0]) + 1 if rows else 0
 
-    def insert(self, numbers: Counts, rows: Sequence[tuple[str, str, str]]) -> None:
-        """Write down ids, texts and metadata."""
+    def insert(self, numbers: Ints, rows: Sequence[tuple[str, str, str]]) -> None:
+        """Insert candidates: their ids, texts and metadata."""
         numbered = ((number, *row) for number, row in zip(numbers.tolist(), rows, strict=True))
-        self.tell("INSERT INTO candidates VALUES (?, ?, ?, ?)", numbered)
+        self.execute("INSERT INTO candidates VALUES (?, ?, ?, ?)", numbered)
 
-    def delete(self, numbers: Counts) -> None:
-        """Forget candidates; those that are in a segment are removed from it."""
-        each = [(number,) for number in numbers.tolist()]
-        self.tell(
-            "INSERT INTO removed SELECT ?1 WHERE NOT EXISTS (SELECT 1 FROM fresh WHERE number = ?1)", each
+    def delete(self, numbers: Ints) -> None:
+        """Delete candidates; their vectors are deleted by ``delete_vectors``."""
+        self.execute("DELETE FROM candidates WHERE number = ?", _as_rows(numbers))
+
+    def delete_vectors(self, numbers: Ints) -> None:
+        """Delete vectors from the buffer, and mark those as removed that are in a segment."""
+        rows = _as_rows(numbers)
+        self.execute(
+            "INSERT INTO removed SELECT ?1 WHERE NOT EXISTS (SELECT 1 FROM buffered WHERE number = ?1)", rows
         )
-        self.tell("DELETE FROM fresh WHERE number = ?", each)
-        self.tell("DELETE FROM candidates WHERE number = ?", each)
+        self.execute("DELETE FROM buffered WHERE number = ?", rows)
 
-    def items(self, numbers: Counts) -> dict[int, Item]:
-        """Candidates by their numbers, those that are there."""
-        rows = self._among(
+    def items(self, numbers: Ints) -> dict[int, Item]:
+        """Candidates by number; unknown numbers are left out."""
+        rows = self.select_in(
             "SELECT number, id, text, metadata FROM candidates WHERE number IN", numbers.tolist()
         )
         return {number: Item(id_, text, json.loads(metadata)) for number, id_, text, metadata in rows}
 
     def numbers(self, ids: Sequence[str]) -> dict[str, int]:
-        """The numbers of candidates, by their ids, those that are there."""
-        return dict(self._among("SELECT id, number FROM candidates WHERE id IN", list(ids)))
-
-    def where(self, wanted: Mapping[str, Any]) -> Counts:
-        """The numbers of the candidates whose metadata has these values; a list means any of its values."""
-        conditions, values = ["1"], list[Any]()
-        for name, value in wanted.items():
-            several = isinstance(value, (list, tuple, set, frozenset))
-            choices = [_bindable(name, choice) for choice in (value if several else [value])]
-            listed = ", ".join("?" * len(choices))
-            empty = "OR json_extract(metadata, ?) IS NULL" if None in choices else ""
-            conditions.append(f"(json_extract(metadata, ?) IN ({listed}) {empty})")
-            values += [f'$."{name}"', *choices, *([f'$."{name}"'] if empty else [])]
-        rows = self.ask(f"SELECT number FROM candidates WHERE {' AND '.join(conditions)}", values)
-        return np.array([number for (number,) in rows], dtype=np.int64)
+        """The numbers of candidates by id; unknown ids are left out."""
+        return dict(self.select_in("SELECT id, number FROM candidates WHERE id IN", list(ids)))
 
     def column(self, table: str, name: str = "number") -> list[Any]:
-        """All values of a column, in order."""
-        return [value for (value,) in self.ask(f"SELECT {name} FROM {table} ORDER BY {name}")]
+        """All values of a column, sorted."""
+        return [value for (value,) in self.query(f"SELECT {name} FROM {table} ORDER BY {name}")]
 
-    def fresh(self, width: int) -> tuple[Counts, Floats]:
-        """The numbers and vectors that are in no segment."""
-        rows = self.ask("SELECT number, vector FROM fresh ORDER BY number")
+    def all_numbers(self, table: str) -> Ints:
+        """All numbers in a table, sorted."""
+        return np.array(self.column(table), dtype=np.int64)
+
+    def buffered(self, width: int) -> tuple[Ints, Floats]:
+        """The numbers ``[C]`` and vectors ``[C, D]`` that are in no segment yet."""
+        rows = self.query("SELECT number, vector FROM buffered ORDER BY number")
         numbers = np.array([number for number, _ in rows], dtype=np.int64)
         vectors = np.frombuffer(b"".join(vector for _, vector in rows), dtype="<f4").reshape(-1, width)
         return numbers, vectors
 
-    def add_fresh(self, numbers: Counts, vectors: Floats) -> None:
-        """Keep vectors until there are enough for a segment."""
+    def add_buffered(self, numbers: Ints, vectors: Floats) -> None:
+        """Store vectors until there are enough for a segment."""
         rows = zip(numbers.tolist(), (vector.astype("<f4").tobytes() for vector in vectors), strict=True)
-        self.tell("INSERT INTO fresh VALUES (?, ?)", rows)
+        self.execute("INSERT INTO buffered VALUES (?, ?)", rows)
+
+    def add_segment(self, name: str) -> None:
+        """Make a segment that was written part of the store."""
+        self.execute("INSERT INTO segments VALUES (?)", [(name,)])
+
+    def add_pending(self, numbers: Ints) -> None:
+        """Record that the lexical index has to be updated for these candidates."""
+        self.execute("INSERT OR IGNORE INTO pending VALUES (?)", _as_rows(numbers))
+
+    def delete_pending(self, numbers: Ints) -> None:
+        """Record that the lexical index was updated for these candidates."""
+        self.execute("DELETE FROM pending WHERE number = ?", _as_rows(numbers))
+
+    def clear(self, table: str) -> None:
+        """Delete all rows of a table."""
+        self.execute(f"DELETE FROM {table}", [()])
+
+    def select_in(self, statement: str, values: list[Any]) -> Iterator[Any]:
+        """The rows of a statement that ends in ``IN``, for any number of values."""
+        for start in range(0, len(values), VALUES_PER_QUERY):
+            part = values[start : start + VALUES_PER_QUERY]
+            yield from self.query(f"{statement} ({', '.join('?' * len(part))})", part)
 
     def problems(self) -> list[str]:
-        """What SQLite finds wrong with its file."""
-        found = [message for (message,) in self.ask("PRAGMA integrity_check")]
-        return [] if found == ["ok"] else found
+        """What SQLite's integrity check reports."""
+        messages = [message for (message,) in self.query("PRAGMA integrity_check")]
+        return [] if messages == ["ok"] else messages
 
-    def _among(self, question: str, values: list[Any]) -> Iterator[Any]:
-        for start in range(0, len(values), AT_ONCE):
-            part = values[start : start + AT_ONCE]
-            yield from self.ask(f"{question} ({', '.join('?' * len(part))})", part)
+    def _check_format(self) -> None:
+        is_old = OLD_METADATA in self.column("sqlite_master", "name")
+        check_format(self._file.parent, 1 if is_old else self.metadata("format"))
 
 
 def row_of(item: Item) -> tuple[str, str, str]:
-    """Id, text and metadata as the tables keep them."""
+    """The id, text and metadata of an item as the table stores them."""
     try:
-        metadata = json.dumps(dict(item.metadata), ensure_ascii=False, allow_nan=False)
+        metadata = json.dumps(dict(item.metadata or {}), ensure_ascii=False, allow_nan=False)
         for text in (item.id, item.text, metadata):
             text.encode()
     except (TypeError, ValueError) as error:
-        raise InputError(f"candidate {item.id!r} cannot be kept as JSON: {error}") from None
+        raise InputError(f"candidate {item.id!r} cannot be stored as JSON: {error}") from None
     return item.id, item.text, metadata
 
 
-def _bindable(name: str, value: Any) -> Any:
-    """A value that SQLite can compare with; numpy's numbers become plain ones."""
-    plain = value.item() if hasattr(value, "item") else value
-    if plain is not None and not isinstance(plain, (str, int, float)):
-        raise InputError(f"metadata is compared with texts, numbers and truth values, got {name}={value!r}")
-    if isinstance(plain, int) and abs(plain) >= 2**63:
-        raise InputError(f"{name}={value} is too large to compare with")
-    return plain
+def _as_rows(numbers: Ints) -> list[tuple[int]]:
+    return [(number,) for number in numbers.tolist()]
 
 
 @contextmanager
-def said(file: Path) -> Iterator[None]:
-    """What SQLite complains of, in a line that says what to do."""
+def sqlite_errors(file: Path) -> Iterator[None]:
+    """Turn errors of SQLite into errors that say what to do."""
     try:
         yield
     except sqlite3.DatabaseError as error:
         if "full" in str(error) or "readonly" in str(error):
-            raise OutputError(f"{file.parent} cannot be written to: {error}") from None
+            raise OutputError(f"cannot write to {file.parent}: {error}") from None
         if isinstance(error, sqlite3.OperationalError) and "locked" in str(error):
-            raise OutputError(f"{file.parent} is busy: try again ({error})") from None
+            raise OutputError(f"{file.parent} is locked ({error}): try again") from None
         if isinstance(error, sqlite3.ProgrammingError):
-            raise InputError(f"{file.parent} cannot be asked ({error}): open it again") from None
-        raise BrokenIndexError(f"{file} is no whole database ({error}): restore it from a copy") from None
+            raise InputError(f"cannot read {file.parent} ({error}): open it again") from None
+        raise BrokenIndexError(
+            f"{file} is not a valid database ({error}): restore it from a backup"
+        ) from None

@@ -1,14 +1,36 @@
-"""What a store keeps of a candidate beside its vector."""
+"""Candidates as an index stores them, without their vectors."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A candidate: its id (empty: it gets a number for one), its text, and what else is known of it."""
+    """A candidate. An empty ``id`` is replaced by a number; searches can filter by ``metadata``.
+
+    Without ``metadata``, an update keeps what is stored; an empty mapping clears it.
+    """
 
     id: str
     text: str
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] | None = None
+
+
+def assign_ids(
+    items: Sequence[Item], first: int, existing: Callable[[Sequence[str]], Collection[str]]
+) -> Iterator[Item]:
+    """Items with ids: one without gets its number, followed by ``+`` as long as that id is taken.
+
+    Args:
+        first: the number of the first item.
+        existing: returns those of some ids that the index has already.
+    """
+    numbers = [str(first + position) for position in range(len(items))]
+    taken = {item.id for item in items} | set(existing(numbers))
+    for number, item in zip(numbers, items, strict=True):
+        id_ = item.id or number
+        while not item.id and (id_ in taken or (id_ != number and existing([id_]))):
+            id_ += "+"
+        taken.add(id_)
+        yield replace(item, id=id_)

@@ -1,88 +1,96 @@
-"""The best of all vectors of a segment: every one is looked at, few are scored exactly.
+"""Exhaustive search of one segment: every vector is scanned, few are scored exactly.
 
-One code is compared with the sketch, whose bounds say which vectors can be among the best. Several codes are
-one matrix product; a score is never above its largest product, so the softmax is made only where that reaches
-the best so far. What comes out does not depend on the way: scores are computed again in float64.
+For a single code, the scan runs over the quantized vectors, and the error bounds show which vectors can be
+among the best. For several codes, it is one matrix product per block: a score never exceeds the largest
+product, so the softmax is computed only where that reaches the best so far. Both ways return the same
+results, because the final scores are computed in float64.
 """
 
 import numpy as np
 
-from tercet.index.scoring import Best, exact_scores, kth_largest, poly_scores, slack, widest_gap
+from tercet.arrays import kth_largest
+from tercet.index.quantized import estimate, quantize
+from tercet.index.scoring import TopK, exact_scores, max_score_gap, poly_scores, score_error
 from tercet.index.segment import Segment
-from tercet.index.sketch import estimate, sketch
-from tercet.records import Counts, Flags, Floats
+from tercet.records import Bools, Floats, Ints
 
-SKETCHED_AT_ONCE = 16_384
-FIRST_PRODUCTS, PRODUCTS_AT_ONCE = 512, 4096
-ROWS_TOGETHER = 16
-FEW_CODES = 3
-"""So many searches through the sketch cost less than one matrix product."""
+QUANTIZED_BLOCK = 16_384
+FIRST_BLOCK, PRODUCT_BLOCK = 512, 4096
+"""The first block is small, because all of it has to be scored."""
+ROWS_PER_RUN = 16
+MAX_QUANTIZED_SCANS = 3
+"""Up to this many scans of the quantized vectors cost less than one matrix product."""
 
 
-def scan(segment: Segment, contexts: list[Floats], found: list[Best], *, scale: float) -> None:
-    """Offer the segment's vectors to the best of each context, whose codes are ``[M, D]``."""
-    if all(len(codes) == 1 for codes in contexts) and len(contexts) <= FEW_CODES:
-        for codes, best in zip(contexts, found, strict=True):
-            scan_sketch(segment, codes, best)
+def scan(segment: Segment, contexts: list[Floats], tops: list[TopK], *, scale: float) -> None:
+    """Offer the vectors of a segment to the top-k of each context, whose codes are ``[M, D]``."""
+    if all(len(codes) == 1 for codes in contexts) and len(contexts) <= MAX_QUANTIZED_SCANS:
+        for codes, top in zip(contexts, tops, strict=True):
+            scan_quantized(segment, codes, top)
     else:
-        scan_products(segment, contexts, found, scale=scale)
+        scan_products(segment, contexts, tops, scale=scale)
 
 
-def scan_sketch(segment: Segment, code: Floats, best: Best) -> None:
-    """One code ``[1, D]`` against all vectors."""
-    drawn = sketch(code)
-    for block in segment.blocks(SKETCHED_AT_ONCE):
-        products, margins = estimate(drawn, segment.sketch.part(block))
+def scan_quantized(segment: Segment, code: Floats, top: TopK) -> None:
+    """Compare one code ``[1, D]`` with the quantized vectors."""
+    query = quantize(code)
+    for block in segment.blocks(QUANTIZED_BLOCK):
+        products, bounds = estimate(query, segment.quantized.take(block))
         alive = segment.alive[block]
-        threshold = max(best.threshold, kth_largest((products - margins)[alive], best.k))
-        rows = np.flatnonzero(alive & (products + margins >= threshold))
-        score_rows(segment, rows + block.start, code, best, scale=1.0)
+        threshold = max(top.threshold, kth_largest((products - bounds)[alive], top.k))
+        rows = np.flatnonzero(alive & (products + bounds >= threshold))
+        offer_rows(segment, rows + block.start, code, top, scale=1.0)
 
 
-def scan_products(segment: Segment, contexts: list[Floats], found: list[Best], *, scale: float) -> None:
-    """The codes of several contexts against all vectors, in one matrix product for each block."""
+def scan_products(segment: Segment, contexts: list[Floats], tops: list[TopK], *, scale: float) -> None:
+    """Compare the codes of several contexts with all vectors, in one matrix product per block."""
     columns = np.ascontiguousarray(np.concatenate(contexts).T)  # [D, all codes]
     ends = np.cumsum([len(codes) for codes in contexts])[:-1]
-    offs = [slack(codes, segment.longest, scale) for codes in contexts]
-    size, start = FIRST_PRODUCTS, 0  # a small block first: it has to be scored whole
+    errors = [score_error(codes, segment.max_norm, scale) for codes in contexts]
+    size, start = FIRST_BLOCK, 0
     while start < len(segment):
         block = slice(start, min(start + size, len(segment)))
         products = segment.vectors(block) @ columns
         parts = np.split(products, ends, axis=1)
-        for codes, best, part, off in zip(contexts, found, parts, offs, strict=True):
-            rows = narrowed(part, segment.alive[block], best, scale=scale, off=off)
-            score_rows(segment, rows + block.start, codes, best, scale=scale)
-        size, start = PRODUCTS_AT_ONCE, block.stop
+        for codes, top, part, error in zip(contexts, tops, parts, errors, strict=True):
+            rows = promising_rows(part, segment.alive[block], top, scale=scale, error=error)
+            offer_rows(segment, rows + block.start, codes, top, scale=scale)
+        size, start = PRODUCT_BLOCK, block.stop
 
 
-def narrowed(products: Floats, alive: Flags, best: Best, *, scale: float, off: float) -> Counts:
-    """The living rows of ``[n, M]`` products that can be among the best; scores may be ``off`` by so much."""
-    if best.threshold > -np.inf:
-        rows = reaching(products, best.threshold - 2 * off)
-        rows = rows[alive[rows]]
-    else:  # nothing to compare with yet but the block's own k-th best, which is not below this
-        highest = np.where(alive, products.max(axis=1), -np.inf)
-        least = kth_largest(highest, best.k) - widest_gap(products.shape[1], scale)
-        rows = np.flatnonzero(alive & (highest >= least - 2 * off))
-    scores = poly_scores(products[rows], scale)
-    threshold = max(best.threshold, kth_largest(scores, best.k))
-    return rows[scores >= threshold - 2 * off]
+def promising_rows(products: Floats, alive: Bools, top: TopK, *, scale: float, error: float) -> Ints:
+    """The rows of ``[n, M]`` products that can be among the best.
 
-
-def reaching(products: Floats, threshold: float) -> Counts:
-    """The rows of ``[n, M]`` with a product of at least the threshold.
-
-    Few have one, so the largest of several rows at once is looked at first: long runs are quick.
+    Args:
+        alive: ``[n]``, false for rows that were removed.
+        error: bound on the error of a score.
     """
-    whole = len(products) // ROWS_TOGETHER * ROWS_TOGETHER
-    runs = products[:whole].reshape(-1, ROWS_TOGETHER * products.shape[1]).max(axis=1)
-    near = np.flatnonzero(runs >= threshold)[:, None] * ROWS_TOGETHER + np.arange(ROWS_TOGETHER)
+    if top.threshold > -np.inf:
+        rows = rows_reaching(products, top.threshold - 2 * error)
+        rows = rows[alive[rows]]
+    else:  # without a threshold, a lower bound on the k-th best score of this block replaces it
+        largest = np.where(alive, products.max(axis=1), -np.inf)
+        bound = kth_largest(largest, top.k) - max_score_gap(products.shape[1], scale)
+        rows = np.flatnonzero(alive & (largest >= bound - 2 * error))
+    scores = poly_scores(products[rows], scale)
+    threshold = max(top.threshold, kth_largest(scores, top.k))
+    return rows[scores >= threshold - 2 * error]
+
+
+def rows_reaching(products: Floats, threshold: float) -> Ints:
+    """The rows of ``[n, M]`` that contain a product of at least the threshold.
+
+    Such rows are rare, so the maximum of several rows at once is checked first: numpy is fast on long runs.
+    """
+    whole = len(products) // ROWS_PER_RUN * ROWS_PER_RUN
+    runs = products[:whole].reshape(-1, ROWS_PER_RUN * products.shape[1]).max(axis=1)
+    near = np.flatnonzero(runs >= threshold)[:, None] * ROWS_PER_RUN + np.arange(ROWS_PER_RUN)
     rows = np.concatenate([near.ravel(), np.arange(whole, len(products))])
-    reached: Counts = rows[products[rows].max(axis=1) >= threshold]
-    return reached
+    reaching: Ints = rows[products[rows].max(axis=1) >= threshold]
+    return reaching
 
 
-def score_rows(segment: Segment, rows: Counts, codes: Floats, best: Best, *, scale: float) -> None:
-    """Score rows exactly."""
+def offer_rows(segment: Segment, rows: Ints, codes: Floats, top: TopK, *, scale: float) -> None:
+    """Score some rows exactly and offer them."""
     if len(rows):
-        best.offer(segment.ids[rows], exact_scores(codes, segment.vectors(rows), scale))
+        top.offer(segment.ids[rows], exact_scores(codes, segment.vectors(rows), scale))

@@ -1,169 +1,161 @@
-"""Vectors that do not change, in memory or in the files of a folder, which are mapped into memory."""
+"""Segments: vectors that never change, in memory or in memory-mapped files."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from hashlib import file_digest
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tercet.errors import BrokenIndexError, ModelError
-from tercet.files import new_folder, read_json, write_json
-from tercet.index.sketch import Sketch, restore, sketch
-from tercet.records import Counts, Flags, Floats
+from tercet.errors import BrokenIndexError, FileError
+from tercet.files.atomic import new_folder
+from tercet.files.digest import file_digest
+from tercet.files.structured import read_json, write_json
+from tercet.index.dtypes import STORAGES
+from tercet.index.quantized import QuantizedVectors
+from tercet.records import Bools, Floats, Ints
+from tercet.settings.index import Storage
 
-Storage: TypeAlias = Literal["float32", "bfloat16", "int8"]
-STORAGES: tuple[Storage, ...] = get_args(Storage)
-
-ABOUT = "segment.json"
-SIXTEEN = np.uint32(16)
+MANIFEST = "segment.json"
 
 
 @dataclass(eq=False, slots=True)
 class Segment:
-    """Rows of vectors with their ids; ``alive`` says which of them were not removed since.
+    """Rows of vectors with their ids. ``alive`` is false for rows that were removed.
 
-    ``kept`` holds the vectors as they are stored, ``[N, D]``: in float32, the upper halves of that
-    (bfloat16), or the whole numbers of the sketch itself (int8).
+    ``stored`` holds the vectors as the storage encodes them, ``[N, D]``.
     """
 
-    ids: Counts
-    kept: NDArray[Any]
-    sketch: Sketch
+    ids: Ints
+    stored: NDArray[Any]
+    quantized: QuantizedVectors
     storage: Storage
-    alive: Flags
-    longest: float
-    """The length of the longest vector."""
-    by_id: "Counts | None" = None
-    """The rows in the order of their ids, once somebody asked."""
+    alive: Bools
+    max_norm: float
+    """Norm of the longest vector, or slightly more."""
+    rows_by_id: "Ints | None" = None
+    """The rows sorted by id, computed on first use."""
 
     @classmethod
-    def of(cls, ids: Counts, vectors: Floats, storage: Storage = "float32") -> "Segment":
-        """Vectors ``[N, D]``, as they will be found again: rounded, unless they are stored in float32."""
-        if storage == "int8":
-            drawn = sketch(vectors)._replace(errors=np.zeros(len(vectors), dtype=np.float32))
-            kept: NDArray[Any] = drawn.values
-        elif storage == "bfloat16":
-            kept = to_bfloat16(vectors)
-            drawn = sketch(from_bfloat16(kept))
-        else:
-            kept, drawn = vectors, sketch(vectors)
-        longest = float((drawn.lengths + drawn.errors).max(initial=0.0))
-        return cls(ids, kept, drawn, storage, np.ones(len(ids), dtype=np.bool_), longest)
+    def of(cls, ids: Ints, vectors: Floats, storage: Storage = "float32") -> "Segment":
+        """A segment of vectors ``[N, D]``, rounded as the storage requires."""
+        stored, quantized = STORAGES[storage].encode(vectors)
+        max_norm = float((quantized.norms + quantized.errors).max(initial=0.0))
+        return cls(ids, stored, quantized, storage, np.ones(len(ids), dtype=np.bool_), max_norm)
 
     def __len__(self) -> int:
         return len(self.ids)
 
-    def vectors(self, rows: "Counts | slice") -> Floats:
-        """``[n, D]`` in float32."""
-        if self.storage == "int8":
-            return restore(self.sketch.values[rows], self.sketch.scales[rows])
-        part = self.kept[rows]
-        return from_bfloat16(part) if self.storage == "bfloat16" else part
+    @property
+    def width(self) -> int:
+        """D, the dimension of the vectors."""
+        return int(self.stored.shape[1])
+
+    def vectors(self, rows: "Ints | slice") -> Floats:
+        """``[n, D]``: the vectors of some rows in float32."""
+        return STORAGES[self.storage].decode(self.stored[rows], self.quantized.scales[rows])
 
     def blocks(self, size: int) -> Iterator[slice]:
-        """All rows, so many at a time."""
+        """Consecutive ranges of at most ``size`` rows."""
         return (slice(start, min(start + size, len(self))) for start in range(0, len(self), size))
 
-    def rows(self, ids: Counts) -> Counts:
-        """The places of ids, -1 for those that are not here or not alive."""
-        if self.by_id is None:
-            self.by_id = np.argsort(self.ids, kind="stable")
-        rows = self.by_id[np.minimum(np.searchsorted(self.ids, ids, sorter=self.by_id), len(self) - 1)]
+    def rows(self, ids: Ints) -> Ints:
+        """The row of each id; -1 if the id is not in this segment or was removed."""
+        if self.rows_by_id is None:
+            self.rows_by_id = np.argsort(self.ids, kind="stable")
+        found = np.searchsorted(self.ids, ids, sorter=self.rows_by_id)
+        rows = self.rows_by_id[np.minimum(found, len(self) - 1)]
         return np.where((self.ids[rows] == ids) & self.alive[rows], rows, -1)
 
-    def living(self) -> "Segment":
-        """A copy without what was removed."""
+    def without(self, ids: Ints) -> "Segment":
+        """The same vectors with some ids marked as removed."""
+        rows = self.rows(ids)
+        alive = self.alive.copy()
+        alive[rows[rows >= 0]] = False
+        return replace(self, alive=alive)
+
+    def compacted(self) -> "Segment":
+        """A copy without the rows that were removed."""
         rows = np.flatnonzero(self.alive)
         return Segment.of(self.ids[rows], self.vectors(rows), self.storage)
 
-    def save(self, folder: Path) -> dict[str, str]:
-        """Write the files of a new folder; gives the digest of each."""
+    def save(self, folder: Path) -> None:
+        """Write the files of a new folder, and their digests."""
+        arrays = self._arrays()
         with new_folder(folder) as partial:
-            for name, values in self._arrays().items():
+            for name, values in arrays.items():
                 np.save(partial / f"{name}.npy", values, allow_pickle=False)
-            digests = {name: digest(partial / f"{name}.npy") for name in self._arrays()}
-            write_json(
-                partial / ABOUT,
-                {"storage": self.storage, "rows": len(self), "longest": self.longest, "digests": digests},
-            )
-        return digests
+            digests = {name: file_digest(partial / f"{name}.npy") for name in arrays}
+            manifest = {"storage": self.storage, "rows": len(self), "max_norm": self.max_norm}
+            write_json(partial / MANIFEST, manifest | {"digests": digests})
 
     @classmethod
     def load(cls, folder: Path) -> "Segment":
-        """A segment whose files are read when they are needed; only their sizes are checked now."""
-        about = _about(folder)
-        found = {name: open_array(folder / f"{name}.npy") for name in about["digests"]}
-        drawn = Sketch(found["sketch"], found["scales"], found["errors"], found["lengths"])
-        count = int(about["rows"])
-        if any(len(values) != count for values in found.values()):
+        """The segment in a folder, memory-mapped; only the lengths of its files are checked."""
+        manifest = _read_manifest(folder)
+        arrays = {name: open_array(folder / f"{name}.npy") for name in manifest["digests"]}
+        count = int(manifest["rows"])
+        lengths = {name: len(values) for name, values in arrays.items()}
+        if any(length != count for length in lengths.values()):
             raise BrokenIndexError(
-                f"{folder} does not have {count} rows in each file: run tercet index repair"
+                f'the files of {folder} must have {count} rows, got {lengths}: run "tercet index repair"'
             )
-        kept = found.get("vectors", drawn.values)
-        alive = np.ones(count, dtype=np.bool_)
-        return cls(found["ids"], kept, drawn, about["storage"], alive, float(about["longest"]))
+        quantized = QuantizedVectors(arrays["quantized"], arrays["scales"], arrays["errors"], arrays["norms"])
+        return cls(
+            ids=arrays["ids"],
+            stored=arrays.get("vectors", quantized.values),
+            quantized=quantized,
+            storage=manifest["storage"],
+            alive=np.ones(count, dtype=np.bool_),
+            max_norm=float(manifest["max_norm"]),
+        )
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
-        small: dict[str, NDArray[Any]] = {
+        """The arrays by the names of their files; ``vectors`` only if they differ from ``quantized``."""
+        arrays: dict[str, NDArray[Any]] = {
             "ids": self.ids,
-            "sketch": self.sketch.values,
-            "scales": self.sketch.scales,
-            "errors": self.sketch.errors,
-            "lengths": self.sketch.lengths,
+            "quantized": self.quantized.values,
+            "scales": self.quantized.scales,
+            "errors": self.quantized.errors,
+            "norms": self.quantized.norms,
         }
-        return small if self.storage == "int8" else small | {"vectors": self.kept}
+        return arrays if self.stored is self.quantized.values else arrays | {"vectors": self.stored}
 
 
-def damage(folder: Path) -> str:
-    """What is wrong with a segment's files, in a few words; nothing if they are as they were written."""
+def segment_problem(folder: Path) -> str:
+    """What is wrong with the files of a segment; empty if they are as they were written."""
     try:
-        about = _about(folder)
+        manifest = _read_manifest(folder)
         Segment.load(folder)
     except (BrokenIndexError, KeyError, TypeError, ValueError) as error:
         return str(error)
-    changed = [name for name, known in about["digests"].items() if digest(folder / f"{name}.npy") != known]
-    return f"changed since they were written: {', '.join(changed)}" if changed else ""
+    changed = [
+        name for name, digest in manifest["digests"].items() if file_digest(folder / f"{name}.npy") != digest
+    ]
+    return f"modified after they were written: {', '.join(changed)}" if changed else ""
 
 
-def joined_segments(segments: Sequence[Segment], storage: Storage) -> Segment:
-    """One segment of what is alive in several."""
-    living = [(segment, np.flatnonzero(segment.alive)) for segment in segments]
-    ids = np.concatenate([segment.ids[rows] for segment, rows in living])
-    return Segment.of(ids, np.concatenate([segment.vectors(rows) for segment, rows in living]), storage)
-
-
-def _about(folder: Path) -> dict[str, Any]:
-    try:
-        return read_json(folder / ABOUT)
-    except ModelError as error:
-        raise BrokenIndexError(f"{error}; run tercet index repair") from None
-
-
-def digest(file: Path) -> str:
-    """The SHA-256 of a file's bytes."""
-    with file.open("rb") as opened:
-        return file_digest(opened, "sha256").hexdigest()
+def merge_segments(segments: Sequence[Segment], storage: Storage) -> Segment:
+    """One segment of the rows of several that were not removed."""
+    alive = [(segment, np.flatnonzero(segment.alive)) for segment in segments]
+    ids = np.concatenate([segment.ids[rows] for segment, rows in alive])
+    return Segment.of(ids, np.concatenate([segment.vectors(rows) for segment, rows in alive]), storage)
 
 
 def open_array(file: Path) -> NDArray[Any]:
-    """The array in a ``.npy`` file, mapped into memory and read-only."""
+    """The array in a ``.npy`` file, memory-mapped and read-only."""
     try:
-        found: NDArray[Any] = np.load(file, mmap_mode="r", allow_pickle=False)
+        array: NDArray[Any] = np.load(file, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError) as error:
-        raise BrokenIndexError(f"{file} is missing or not whole ({error}): run tercet index repair") from None
-    return found.view(np.ndarray)
+        raise BrokenIndexError(
+            f'{file} is missing or truncated ({error}): run "tercet index repair"'
+        ) from None
+    return array.view(np.ndarray)
 
 
-def to_bfloat16(vectors: Floats) -> NDArray[np.uint16]:
-    """The nearest bfloat16 of each number, as its 16 bits."""
-    bits = vectors.view(np.uint32)
-    nearest = bits + np.uint32(0x7FFF) + ((bits >> SIXTEEN) & np.uint32(1))  # halves go to the even one
-    return (nearest >> SIXTEEN).astype(np.uint16)
-
-
-def from_bfloat16(bits: NDArray[np.uint16]) -> Floats:
-    """The numbers that bfloat16's bits stand for."""
-    return (bits.astype(np.uint32) << SIXTEEN).view(np.float32)
+def _read_manifest(folder: Path) -> dict[str, Any]:
+    try:
+        return read_json(folder / MANIFEST)
+    except FileError as error:
+        raise BrokenIndexError(f'{error}: run "tercet index repair"') from None

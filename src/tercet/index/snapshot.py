@@ -1,27 +1,32 @@
-"""The vectors of a store at one moment: whatever is written later does not change what a search sees."""
+"""The vectors of a store at one moment; later changes of the store do not affect them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from tercet.errors import BrokenIndexError
-from tercet.extras import require
-from tercet.index.approximate import ApproximateIndex, read_structure
-from tercet.index.base import CERTAINTIES, Found
+from tercet.index.approximate import ApproximateIndex
+from tercet.index.base import SearchResult
+from tercet.index.database import Database
 from tercet.index.exact import ExactIndex
-from tercet.index.scoring import Best, joined
+from tercet.index.faiss_index import read_index
+from tercet.index.scoring import TopK, stack
 from tercet.index.segment import Segment
-from tercet.records import Codes, Counts
+from tercet.index.segment_files import SegmentFiles
+from tercet.records import Certainty, Codes, Ints
+from tercet.settings.index import Storage
 
-FEWEST_ALIVE = 0.5
-"""Of a graph's candidates; with more of them removed, its paths lead nowhere, and all are looked at."""
+MIN_ALIVE = 0.5
+"""Share of a graph's vectors that must be left. With fewer, recall drops, and the segment is scanned."""
+
+CERTAINTIES = list(Certainty)
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Segments, and graphs over some of them, by their places."""
+    """An index of segments, and HNSW graphs over some of them, by the position of the segment."""
 
     index: ExactIndex
     graphs: Mapping[int, ApproximateIndex]
@@ -33,60 +38,72 @@ class Snapshot:
         *,
         scale: float = 1.0,
         exact: bool = False,
-        among: "Counts | None" = None,
-    ) -> Found:
+        subset: "Ints | None" = None,
+    ) -> SearchResult:
         """The numbers of the ``k`` best candidates of each context.
 
         Args:
-            exact: look at every vector, even where there is a graph.
-            among: look only at these numbers, and at each of them.
+            exact: scan all vectors, even those with a graph.
+            subset: search only these numbers, exactly.
         """
-        if among is not None:
-            return self.index.among(among).search(codes, k, scale=scale)
-        graphs = {} if exact else self._usable()
-        found = {place: graph.search(codes, k, scale=scale) for place, graph in graphs.items()}
-        found = {place: each for place, each in found.items() if _is_full(each, graphs[place], k)}
-        scanned = [segment for place, segment in enumerate(self.index.segments) if place not in found]
-        rest = ExactIndex(self.index.width, storage=self.index.storage, segments=scanned)
-        return merged([rest.search(codes, k, scale=scale), *found.values()], k)
+        if subset is not None:
+            return self.index.subset(subset).search(codes, k, scale=scale)
+        graphs = {} if exact else self._usable_graphs()
+        results = {position: graph.search(codes, k, scale=scale) for position, graph in graphs.items()}
+        results = {at: result for at, result in results.items() if _is_full(result, graphs[at], k)}
+        others = [segment for at, segment in enumerate(self.index.segments) if at not in results]
+        scanned = ExactIndex(self.index.width, storage=self.index.storage, segments=others)
+        return merge_results([scanned.search(codes, k, scale=scale), *results.values()], k)
 
-    def _usable(self) -> dict[int, ApproximateIndex]:
-        alive = {place: self.index.segments[place].alive for place in self.graphs}
-        return {place: self.graphs[place] for place, flags in alive.items() if flags.mean() >= FEWEST_ALIVE}
+    def _usable_graphs(self) -> dict[int, ApproximateIndex]:
+        segments = self.index.segments
+        return {at: graph for at, graph in self.graphs.items() if segments[at].alive.mean() >= MIN_ALIVE}
+
+
+def read_snapshot(files: SegmentFiles, database: Database, *, width: int, storage: Storage) -> Snapshot:
+    """The vectors of a store after its last transaction."""
+    with database.transaction(write=False):
+        loaded = files.load()
+        removed = database.all_numbers("removed")
+        numbers, buffered = database.buffered(width)
+    segments = [segment.without(removed) for segment in loaded.values()]
+    graphs = {
+        position: open_graph(files.graph_file(name), segments[position])
+        for position, name in enumerate(loaded)
+    }
+    if len(numbers):
+        segments.append(Segment.of(numbers, buffered, storage))
+    return Snapshot(
+        ExactIndex(width, storage=storage, segments=segments),
+        {position: graph for position, graph in graphs.items() if graph is not None},
+    )
 
 
 def open_graph(file: Path, segment: Segment) -> ApproximateIndex | None:
-    """The graph beside a segment; none if there is none or it is broken: all can be scanned as well."""
+    """The graph of a segment; None if it is missing or broken, because a scan can replace it."""
     if not file.is_file():
         return None
     try:
-        structure = read_structure(require("faiss", extra="index", purpose="search in a graph"), file)
+        graph = read_index(file)
     except BrokenIndexError:
         return None
-    return ApproximateIndex.over(segment, structure) if structure.ntotal == len(segment) else None
+    return ApproximateIndex.over(segment, graph) if graph.ntotal == len(segment) else None
 
 
-def without(segment: Segment, numbers: Counts) -> Segment:
-    """The same vectors, some of them marked as removed."""
-    rows = segment.rows(numbers)
-    alive = segment.alive.copy()
-    alive[rows[rows >= 0]] = False
-    return replace(segment, alive=alive)
+def merge_results(results: Sequence[SearchResult], k: int) -> SearchResult:
+    """The best candidates of several results, as certain as the least certain of them."""
+    if len(results) == 1:
+        return results[0]
+    tops = [TopK(k) for _ in results[0].certainty]
+    for result in results:
+        for top, ids, scores in zip(tops, result.ids, result.scores, strict=True):
+            top.offer(ids[ids >= 0], scores[ids >= 0])
+    ids, scores = stack(tops, k)
+    by_context = zip(*(result.certainty for result in results), strict=True)
+    certainty = tuple(max(levels, key=CERTAINTIES.index) for levels in by_context)
+    return SearchResult(ids, scores, certainty, np.sum([result.scored for result in results], axis=0))
 
 
-def merged(found: Sequence[Found], k: int) -> Found:
-    """The best of what was found in several places; it is as certain as the least certain of them."""
-    if len(found) == 1:
-        return found[0]
-    best = [Best(k) for _ in found[0].certainty]
-    for part in found:
-        for each, ids, scores in zip(best, part.ids, part.scores, strict=True):
-            each.offer(ids[ids >= 0], scores[ids >= 0])
-    ids, scores = joined(best, k)
-    certainty = [max(said, key=CERTAINTIES.index) for said in zip(*(p.certainty for p in found), strict=True)]
-    return Found(ids, scores, tuple(certainty), np.sum([part.scored for part in found], axis=0))
-
-
-def _is_full(found: Found, graph: ApproximateIndex, k: int) -> bool:
-    """Whether a graph gave as many candidates as it has, up to ``k``."""
-    return bool((found.ids[:, : min(k, len(graph))] >= 0).all())
+def _is_full(result: SearchResult, graph: ApproximateIndex, k: int) -> bool:
+    """Whether a graph returned ``k`` candidates, or all that it has."""
+    return bool((result.ids[:, : min(k, len(graph))] >= 0).all())

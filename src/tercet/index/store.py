@@ -1,8 +1,8 @@
-"""Candidates on disk: texts and ids in a database, vectors in segments, and nothing lost between them.
+"""Candidates on disk: texts and ids in a database, vectors in segments, terms in a lexical index.
 
-A segment is written and synced before the transaction that names it. Until then it is nobody's and is swept
-away by the next writer; after that it never changes. So whatever happens, the folder holds the state after
-the last transaction.
+A segment is written and synced before the transaction that makes it part of the store. Before that, it is a
+leftover that the next writer deletes; after that, it never changes. So the folder always holds the state
+after the last transaction, whenever a process is killed.
 """
 
 import shutil
@@ -13,53 +13,51 @@ from dataclasses import replace
 from pathlib import Path
 from threading import RLock
 from typing import Any
-from uuid import uuid4
 
 import numpy as np
-from filelock import FileLock, Timeout
 
-from tercet.errors import BrokenIndexError, InputError, LockedIndexError, OutputError
-from tercet.files import check_free, new_folder, writing
-from tercet.index.approximate import build_graph
-from tercet.index.base import Found, check_vectors
+from tercet.errors import BrokenIndexError, InputError, LockedIndexError
+from tercet.files.atomic import check_free, new_folder
+from tercet.files.lock import exclusive
+from tercet.index.base import SearchResult, check_vectors
+from tercet.index.conditions import SHOWN_VALUES, Where, conditions_of
 from tercet.index.database import Database, row_of
+from tercet.index.dtypes import STORAGES
 from tercet.index.exact import ExactIndex
-from tercet.index.items import Item
-from tercet.index.lexical import LexicalIndex
-from tercet.index.segment import STORAGES, Segment, Storage, digest, joined_segments
-from tercet.index.snapshot import Snapshot, open_graph, without
-from tercet.inputs import check_choice
-from tercet.records import Codes, Counts, Floats
+from tercet.index.items import Item, assign_ids
+from tercet.index.lexical_sync import LexicalSync
+from tercet.index.owners import CHUNKS, CandidateParts, ChunkVectors, OneVector, VectorOwners
+from tercet.index.reading import get_items, merged, with_stored_metadata
+from tercet.index.segment import Segment, merge_segments
+from tercet.index.segment_files import SegmentFiles
+from tercet.index.selection import select
+from tercet.index.snapshot import Snapshot, read_snapshot
+from tercet.inputs import check_choice, listed
+from tercet.records import Codes, Floats, Ints
+from tercet.settings.index import Storage
 
-FORMAT = 1
-DATABASE, SEGMENTS, WORDS, LOCK = "store.sqlite", "segments", "words", "writer.lock"
-GRAPH = "graph.faiss"
-GRAPH_FROM = 20_000
-"""Below that, a scan is as quick."""
-SAID_AT_ONCE = 20_000
-FEW = 8192
-"""Vectors wait in the database until there are so many: then they become a segment."""
+DATABASE, SEGMENTS, LEXICAL, LOCK = "store.sqlite", "segments", "lexical", "writer.lock"
+GRAPH_THRESHOLD = 20_000
+"""Number of vectors from which a graph is faster than a scan."""
+BUFFER_SIZE = 8192
+"""Vectors are buffered in the database until there are this many; then they become a segment."""
 
 
 class Store:
-    """The folder of an index; one process may write to it, any number may read."""
+    """The folder of an index. One process may write to it while others read; threads may share a store."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.database = Database(path / DATABASE)
-        facts = self.database.fact
-        if facts("format") != FORMAT:
-            raise InputError(f"{path} has the format {facts('format')}, and this tercet reads {FORMAT}")
-        self.width: int = facts("width")
-        self.storage: Storage = facts("storage")
-        self.has_words: bool = facts("words")
-        self._words = open_words(path / WORDS) if self.has_words else None
-        self._lock = FileLock(path / LOCK)
-        self._guard, self._writing = RLock(), RLock()
-        self._seen: tuple[int, int] | None = None
-        self._own = 0
-        """How many changes came from here: SQLite tells only of those of others."""
-        self._loaded: dict[str, Segment] = {}
+        self.width: int = self.metadata("width")
+        self.storage: Storage = self.metadata("storage")
+        self.has_lexical: bool = self.metadata("lexical")
+        self.segments = SegmentFiles(path / SEGMENTS, self.database)
+        self.is_chunked: bool = self.metadata("chunked") or False
+        self.owners: VectorOwners = (ChunkVectors if self.is_chunked else OneVector)(self.database)
+        self._lexical = LexicalSync(path / LEXICAL, self.database) if self.has_lexical else None
+        self._reading, self._writing = RLock(), RLock()
+        self._version: tuple[int, int] | None = None
         self._snapshot = Snapshot(ExactIndex(self.width, storage=self.storage), {})
 
     @classmethod
@@ -69,103 +67,101 @@ class Store:
         width: int,
         *,
         storage: Storage = "float32",
-        words: bool = True,
-        facts: Mapping[str, Any] | None = None,
+        lexical: bool = True,
+        chunked: bool = False,
+        metadata: Mapping[str, Any] | None = None,
     ) -> "Store":
-        """A new folder.
+        """An empty store in a new folder.
 
         Args:
-            words: whether candidates are found by their words too.
-            facts: what else should be written down, such as the model.
+            lexical: whether to build a lexical index too.
+            chunked: whether a candidate has a vector for each of its chunks, instead of one.
+            metadata: values to store with the index, such as the model.
         """
-        check_choice("storage", storage, STORAGES)
+        check_choice("storage", storage, tuple(STORAGES))
         check_free(path)
         with new_folder(path) as partial:
             (partial / SEGMENTS).mkdir()
-            if words:
-                (partial / WORDS).mkdir()
-                LexicalIndex(partial / WORDS)
-            database = Database(partial / DATABASE, create=True)
-            known = {"format": FORMAT, "width": width, "storage": storage, "words": words}
-            database.set_facts(known | dict(facts or {}))
+            if lexical:
+                LexicalSync.create(partial / LEXICAL)
+            database = Database(partial / DATABASE, create=True, more_tables=CHUNKS if chunked else "")
+            own = {"width": width, "storage": storage, "lexical": lexical, "chunked": chunked}
+            database.set_metadata({**own, **(metadata or {})})
             database.close()
         return cls(path)
 
     def copy(self, path: Path) -> "Store":
-        """The same candidates in a new folder."""
+        """A copy of the store in a new folder."""
         with self.writer(), new_folder(path) as partial:
-            self.database.ask("PRAGMA wal_checkpoint(TRUNCATE)")
+            self.database.query("PRAGMA wal_checkpoint(TRUNCATE)")
             shutil.copytree(self.path, partial, dirs_exist_ok=True, ignore=shutil.ignore_patterns(LOCK))
         return Store(path)
 
-    def note(self, facts: Mapping[str, Any]) -> None:
-        """Write facts down."""
-        with self.writer(), self.change():
-            self.database.set_facts(facts)
-
-    def summary(self) -> dict[str, Any]:
-        """What there is, in a few words and numbers."""
-        index = self.index()
-        files = sum(file.stat().st_size for file in self.path.rglob("*") if file.is_file())
-        return {
-            "candidates": len(self),
-            "removed": len(self.database.column("removed")),
-            "segments": len(self._loaded),
-            "graphs": len(self.snapshot().graphs),
-            "words": "yes" if self.has_words else "no",
-            "width": self.width,
-            "storage": index.storage,
-            "model": self.fact("model") or "not remembered",
-            "kind": self.fact("kind") or "unknown",
-            "fingerprint": self.fact("fingerprint") or "unknown",
-            "bytes": files,
-        }
-
     def close(self) -> None:
-        """Give the files back."""
+        """Close the files."""
         self.database.close()
 
     def __len__(self) -> int:
         return self.database.count()
 
-    def fact(self, name: str) -> Any:
-        """What was written down under a name."""
-        return self.database.fact(name)
+    def metadata(self, name: str) -> Any:
+        """A value of the store's metadata; None if it is not set."""
+        return self.database.metadata(name)
+
+    def set_metadata(self, metadata: Mapping[str, Any]) -> None:
+        """Set values of the store's metadata."""
+        with self.writer(), self.database.transaction():
+            self.database.set_metadata(metadata)
+
+    def summary(self) -> dict[str, Any]:
+        """The size, settings and model of the index."""
+        snapshot = self.snapshot()
+        return {
+            "candidates": len(self),
+            "finished": "yes" if self.is_finished else "no: run the same build command again",
+            "chunks": len(self.owners.all_vectors()) if self.is_chunked else "no",
+            "removed": len(self.database.column("removed")),
+            "segments": len(self.segments.loaded),
+            "graphs": len(snapshot.graphs),
+            "lexical": "yes" if self.has_lexical else "no",
+            "width": self.width,
+            "storage": self.storage,
+            "model": self.metadata("model") or "unknown",
+            "kind": self.metadata("kind") or "unknown",
+            "fingerprint": self.metadata("fingerprint") or "unknown",
+            "bytes": sum(file.stat().st_size for file in self.path.rglob("*") if file.is_file()),
+        }
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether no build of the index was interrupted."""
+        return self.metadata("source") is None or bool(self.metadata("finished"))
 
     def snapshot(self) -> Snapshot:
-        """The vectors as they are now."""
-        with self._guard:
-            while self._seen != (self.database.version, self._own):
+        """The vectors in their current state."""
+        with self._reading:
+            while self._version != self.database.version:
                 version = self.database.version
                 try:
                     self._snapshot = self._read()
-                    self._seen = version, self._own
-                    break  # a writer that is quicker than we are must not keep us here
-                except BrokenIndexError:  # or a writer has swept away what was to be read
+                    self._version = version
+                    break  # even if a writer was faster: a fast one must not keep the reader in this loop
+                except BrokenIndexError:  # a writer may have deleted a segment before it was loaded
                     if version == self.database.version:
                         raise
             return self._snapshot
 
     def index(self) -> ExactIndex:
-        """The vectors as they are now, without graphs."""
+        """The vectors in their current state, without graphs."""
         return self.snapshot().index
 
-    def items(self, numbers: Counts) -> dict[int, Item]:
-        """Candidates by their numbers, those that are there."""
+    def items(self, numbers: Ints) -> dict[int, Item]:
+        """Candidates by number; unknown numbers are left out."""
         return self.database.items(numbers)
 
-    def where(self, wanted: Mapping[str, Any]) -> Counts:
-        """The numbers of the candidates whose metadata has these values; a list means any of its values."""
-        return self.database.where(wanted)
-
-    def search_words(self, text: str, k: int) -> list[tuple[int, float]]:
-        """The numbers and BM25 scores of the best candidates by their words."""
-        if not self.has_words:
-            raise InputError(f"{self.path} was made without words: build it again with them")
-        if self._words is None:
-            raise BrokenIndexError(f"{self.path / WORDS} is broken: run tercet index repair")
-        self.snapshot()  # words that others wrote are seen with it
-        return self._words.search(text, k)
+    def where(self, where: Where) -> Ints:
+        """The numbers of the candidates whose metadata meets all conditions; errors as in ``select``."""
+        return select(self.database, conditions_of(where))
 
     def search(
         self,
@@ -174,247 +170,198 @@ class Store:
         *,
         scale: float = 1.0,
         exact: bool = False,
-        among: "Counts | None" = None,
-    ) -> Found:
-        """As ``Snapshot.search``, over the vectors as they are now."""
-        return self.snapshot().search(codes, k, scale=scale, exact=exact, among=among)
+        subset: "Ints | None" = None,
+    ) -> SearchResult:
+        """``Snapshot.search`` over the current vectors; numbers are those of vectors."""
+        return self.snapshot().search(codes, k, scale=scale, exact=exact, subset=subset)
 
-    def words_problem(self) -> str:
-        """What is wrong with the index of words, if something is."""
-        if not self.has_words or self.database.ask("SELECT 1 FROM unsaid LIMIT 1"):
-            return ""
-        if self._words is None:
-            return "words: cannot be read"
-        return "" if len(self._words) == len(self) else f"words: {len(self._words):,} of {len(self):,}"
+    def search_lexical(self, text: str, k: int) -> list[tuple[int, float]]:
+        """The numbers and BM25 scores of at most ``k`` candidates, best first."""
+        if self._lexical is None:
+            raise InputError(f"{self.path} has no lexical index: rebuild it with lexical=True")
+        self.snapshot()  # also makes the lexical changes of other processes visible
+        return self._lexical.search(text, k)
 
-    def graph_problems(self) -> dict[str, str]:
-        """The segments whose graphs are not as they were written, and why."""
-        names = filter(self._has_graph, self.database.column("segments", "name"))
-        known = self.fact("graph")
-        return {name: "changed" for name in names if known["digest"] != digest(self._graph(name))}
-
-    def drop_graph(self, segment: str) -> None:
-        """Remove a graph; compacting builds it again."""
-        self._graph(segment).unlink()
+    def lexical_terms(self, text: str) -> list[str]:
+        """The terms of a text as the lexical index has them; none without such an index."""
+        return [] if self._lexical is None else self._lexical.terms(text)
 
     @contextmanager
     def writer(self) -> Iterator[None]:
-        """Be the one who writes, for the length of the block."""
-        with self._writing:  # threads wait for each other; another process is told
-            yield from self._locked()
-
-    def _locked(self) -> Iterator[None]:
-        try:
-            self._lock.acquire(timeout=0)
-        except Timeout:
-            raise LockedIndexError(
-                f"{self.path} is being written to by another process: wait until it is done"
-            ) from None
-        except OSError as error:
-            raise OutputError(f"{self.path} cannot be written to: {error.strerror}") from None
-        try:
-            self.sweep()
-            self._tell_words()
+        """Be the only writer for the length of the block. Threads wait; another process gets an error."""
+        with self._writing, exclusive(self.path / LOCK, self._refuse):
+            self.segments.sweep()
+            self._update_lexical()
             yield
-        finally:
-            self._lock.release()
 
-    @contextmanager
-    def change(self) -> Iterator[None]:
-        """One transaction; for a writer."""
-        with self._guard, self.database.transaction():
-            yield
-            self._own += 1
-
-    def add(self, items: Sequence[Item], vectors: Floats, *, facts: Mapping[str, Any] | None = None) -> None:
-        """Put in candidates with new ids, all or none of them.
+    def add(
+        self,
+        items: Sequence[Item],
+        vectors: Floats,
+        *,
+        parts: CandidateParts | None = None,
+        store_metadata: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Add candidates with new ids, all or none of them.
 
         Args:
-            facts: written down with them, such as how far a build has come.
+            vectors: ``[C, D]``: one for each candidate, or for each chunk.
+            parts: the chunks of each candidate, if the store is chunked.
+            store_metadata: set in the same transaction, such as the progress of a build.
         """
-        self._put(items, vectors, facts or {}, replacing=False)
+        self._put(items, vectors, parts, store_metadata or {}, replacing=False)
 
-    def update(self, items: Sequence[Item], vectors: Floats) -> None:
-        """Put candidates in the place of those that have their ids, and beside the others."""
-        self._put(items, vectors, {}, replacing=True)
+    def update(self, items: Sequence[Item], vectors: Floats, *, parts: CandidateParts | None = None) -> None:
+        """Replace candidates that have these ids, and add the others.
+
+        Args:
+            items: their metadata changes the values that are stored, and None removes one.
+            vectors: ``[C, D]``: one for each candidate, or for each chunk.
+            parts: the chunks of each candidate, if the store is chunked.
+        """
+        if not all(item.id for item in items):
+            raise InputError("an update needs the id of every candidate: add those that have none")
+        self._put(items, vectors, parts, {}, replacing=True)
+
+    def update_metadata(self, metadata: Mapping[str, Mapping[str, Any]]) -> None:
+        """Change values in the metadata of candidates, by id; None removes one. Texts and vectors stay."""
+        with self.writer(), self.database.transaction():
+            items = get_items(self.database, list(metadata))
+            changed = (replace(item, metadata=merged(item.metadata, metadata[item.id])) for item in items)
+            rows = [row_of(item) for item in changed]
+            self.database.execute(
+                "UPDATE candidates SET metadata = ? WHERE id = ?", [(values, id_) for id_, _, values in rows]
+            )
 
     def remove(self, ids: Sequence[str]) -> None:
-        """Take out candidates that are there."""
+        """Remove candidates, which must exist."""
         with self.writer():
-            with self.change():
+            with self.database.transaction():
                 known = self.database.numbers(ids)
-                missing = [id_ for id_ in ids if id_ not in known]
-                if missing:
-                    raise InputError(f"there is no candidate {missing[0]!r} in {self.path}")
-                self._forget(np.array(list(known.values()), dtype=np.int64))
-            self._tell_words()
+                unknown = [id_ for id_ in ids if id_ not in known]
+                if unknown:
+                    missing = listed(unknown, most=SHOWN_VALUES)
+                    raise InputError(f"{self.path} has no candidate {missing}: nothing was removed")
+                self._delete(np.array(list(known.values()), dtype=np.int64))
+            self._update_lexical()
 
-    def compact(self, *, graph_from: int = GRAPH_FROM) -> None:
-        """Write all vectors into one segment, without those that were removed.
+    def compact(self, *, graph_threshold: int = GRAPH_THRESHOLD) -> None:
+        """Merge all vectors into one segment, without those that were removed.
 
         Args:
-            graph_from: with so many or more, build a graph too, which makes search quick and a little less
-                than exact.
+            graph_threshold: with at least this many vectors, also build an HNSW graph, which makes search
+                faster and approximate.
         """
         with self.writer():
             if not self._is_compact():
                 self._merge()
-            for name, segment in dict(self._loaded).items():
-                if len(segment) >= graph_from and not self._has_graph(name):
-                    build_graph(segment.vectors(slice(None)), self._graph(name))
-                    known = {"segment": name, "digest": digest(self._graph(name))}
-                    with self.change():  # so that readers look again
-                        self.database.set_facts({"graph": known})
+            for name, segment in list(self.segments.loaded.items()):
+                if len(segment) >= graph_threshold and not self.segments.has_graph(name):
+                    self.segments.build_graph(name, segment)
+
+    def restore(self, numbers: Ints, vectors: Floats) -> None:
+        """Store vectors ``[C, D]`` that were lost, by their numbers. Only the writer may call this."""
+        vectors = check_vectors(vectors, count=len(numbers), width=self.width)
+        segment = self.segments.write(Segment.of(numbers, vectors, self.storage))
+        with self.database.transaction():
+            self.database.execute("DELETE FROM removed WHERE number = ?", [(n,) for n in numbers.tolist()])
+            self.database.add_segment(segment)
+
+    def rebuild_lexical(self) -> None:
+        """Build the lexical index again from the texts. Only the writer may call this."""
+        if self._lexical is not None:
+            self._lexical.rebuild()
+
+    def lexical_problem(self) -> str:
+        """What is wrong with the lexical index; empty if nothing is."""
+        return "" if self._lexical is None else self._lexical.problem()
+
+    def _refuse(self) -> None:
+        raise LockedIndexError(f"another process is writing to {self.path}: wait until it has finished")
+
+    def _put(
+        self,
+        items: Sequence[Item],
+        vectors: Floats,
+        parts: CandidateParts | None,
+        metadata: Mapping[str, Any],
+        *,
+        replacing: bool,
+    ) -> None:
+        with self.writer():
+            if replacing:
+                items = with_stored_metadata(items, self.database)
+            first = self.database.next_number()
+            numbers = np.arange(first, first + len(items), dtype=np.int64)
+            vector_numbers = self.owners.numbers(numbers, parts)
+            vectors = check_vectors(vectors, count=len(vector_numbers), width=self.width)
+            rows = [row_of(item) for item in assign_ids(items, first, self.database.numbers)]
+            replaced = self._existing([id_ for id_, _, _ in rows], allowed=replacing)
+            segment = self._segment_if_many(vector_numbers, vectors, self.owners.vectors_of(replaced))
+            with self.database.transaction():
+                self._delete(replaced)
+                self.database.insert(numbers, rows)
+                self.owners.insert(vector_numbers, numbers, parts)
+                if self.has_lexical:
+                    self.database.add_pending(numbers)
+                if segment is None:
+                    self.database.add_buffered(vector_numbers, vectors)
+                else:
+                    self.database.clear("buffered")
+                    self.database.add_segment(segment)
+                self.database.set_metadata(metadata)
+            self._update_lexical()
+
+    def _existing(self, ids: Sequence[str], *, allowed: bool) -> Ints:
+        """The numbers of the candidates that have these ids already."""
+        if len(set(ids)) < len(ids):
+            raise InputError(f"ids must be distinct, but {Counter(ids).most_common(1)[0][0]!r} is repeated")
+        known = self.database.numbers(ids)
+        if known and not allowed:
+            verb = "exists" if len(known) == 1 else "exist"
+            raise InputError(
+                f"{listed(list(known))} {verb} already: update (--update), remove, or choose other ids"
+            )
+        return np.array(list(known.values()), dtype=np.int64)
+
+    def _segment_if_many(self, numbers: Ints, vectors: Floats, replaced: Ints) -> str | None:
+        """The name of a new segment of the buffered and the new vectors; None while they fit the buffer."""
+        buffered, waiting = self.database.buffered(self.width)
+        if len(buffered) + len(numbers) < BUFFER_SIZE:
+            return None
+        kept = ~np.isin(buffered, replaced)
+        numbers = np.concatenate([buffered[kept], numbers])
+        vectors = np.concatenate([waiting[kept], vectors])
+        return self.segments.write(Segment.of(numbers, vectors, self.storage))
+
+    def _delete(self, numbers: Ints) -> None:
+        self.database.delete_vectors(self.owners.vectors_of(numbers))
+        self.owners.delete(numbers)
+        self.database.delete(numbers)
+        if self.has_lexical:
+            self.database.add_pending(numbers)
+
+    def _update_lexical(self) -> None:
+        if self._lexical is not None:
+            self._lexical.update()
 
     def _is_compact(self) -> bool:
-        index = self.index()
-        return len(self._loaded) == len(index.segments) <= 1 and all(s.alive.all() for s in index.segments)
+        segments = self.index().segments
+        return len(self.segments.loaded) == len(segments) <= 1 and all(s.alive.all() for s in segments)
 
     def _merge(self) -> None:
         index = self.index()
-        made = self._write(joined_segments(index.segments, self.storage)) if len(index) else []
-        with self.change():
-            for table in ("segments", "fresh", "removed"):
-                self.database.tell(f"DELETE FROM {table}", [()])
-            self.database.tell("INSERT INTO segments VALUES (?)", [(name,) for name in made])
+        name = self.segments.write(merge_segments(index.segments, self.storage)) if len(index) else None
+        with self.database.transaction():
+            for table in ("segments", "buffered", "removed"):
+                self.database.clear(table)
+            if name is not None:
+                self.database.add_segment(name)
         self.index()
-        self.sweep()
-
-    def put_back(self, numbers: Counts, vectors: Floats) -> None:
-        """Give vectors ``[C, D]`` to candidates that have lost theirs; for a writer."""
-        vectors = check_vectors(vectors, count=len(numbers), width=self.width)
-        made = self._write(Segment.of(numbers, vectors, self.storage))
-        with self.change():
-            self.database.tell("DELETE FROM removed WHERE number = ?", [(n,) for n in numbers.tolist()])
-            self.database.tell("INSERT INTO segments VALUES (?)", [(name,) for name in made])
-
-    def retell_words(self) -> None:
-        """Make the index of words anew; for a writer."""
-        if self.has_words:
-            shutil.rmtree(self.path / WORDS, ignore_errors=True)
-            (self.path / WORDS).mkdir()
-            self._words = LexicalIndex(self.path / WORDS)
-            with self.change():
-                self.database.tell("INSERT OR IGNORE INTO unsaid SELECT number FROM candidates", [()])
-            self._tell_words()
-
-    def _put(
-        self, items: Sequence[Item], vectors: Floats, facts: Mapping[str, Any], *, replacing: bool
-    ) -> None:
-        vectors = check_vectors(vectors, count=len(items), width=self.width)
-        if replacing and not all(item.id for item in items):
-            raise InputError("an update needs the id of each candidate: add those that have none")
-        with self.writer():
-            first = self.database.next_number()
-            numbers = np.arange(first, first + len(items), dtype=np.int64)
-            rows = [row_of(item) for item in self._named(items, first)]
-            ids = [id_ for id_, _, _ in rows]
-            if len(set(ids)) < len(ids):
-                raise InputError(f"an id may come once, and {_twice(ids)!r} comes again")
-            known = self.database.numbers(ids)
-            if known and not replacing:
-                raise InputError(f"{next(iter(known))!r} is there already: update it, or remove it first")
-            gone = np.array(list(known.values()), dtype=np.int64)
-            made = self._segments_for(numbers, vectors, gone)
-            with self.change():
-                self._forget(gone)
-                self.database.insert(numbers, rows)
-                if self.has_words:
-                    self.database.tell("INSERT INTO unsaid VALUES (?)", [(n,) for n in numbers.tolist()])
-                if made:
-                    self.database.tell("DELETE FROM fresh", [()])
-                    self.database.tell("INSERT INTO segments VALUES (?)", [(name,) for name in made])
-                else:
-                    self.database.add_fresh(numbers, vectors)
-                self.database.set_facts(facts)
-            self._tell_words()
-
-    def _named(self, items: Sequence[Item], first: int) -> Iterator[Item]:
-        """Items with ids: those that have none get their number, or what follows it if that is taken."""
-        numbers = [str(first + place) for place in range(len(items))]
-        taken = {item.id for item in items} | set(self.database.numbers(numbers))
-        for number, item in zip(numbers, items, strict=True):
-            name = item.id or number
-            while not item.id and (name in taken or (name != number and self.database.numbers([name]))):
-                name += "+"
-            taken.add(name)
-            yield replace(item, id=name)
-
-    def _segments_for(self, numbers: Counts, vectors: Floats, gone: Counts) -> list[str]:
-        """New files for many vectors and those that waited; no files for few."""
-        waiting, waited = self.database.fresh(self.width)
-        if len(waiting) + len(numbers) < FEW:
-            return []
-        stays = ~np.isin(waiting, gone)
-        numbers = np.concatenate([waiting[stays], numbers])
-        vectors = np.concatenate([waited[stays], vectors])
-        return self._write(Segment.of(numbers, vectors, self.storage))
-
-    def _write(self, segment: Segment) -> list[str]:
-        name = f"{int(segment.ids[0]):012}-{uuid4().hex[:8]}"
-        with writing(self.path / SEGMENTS / name):
-            segment.save(self.path / SEGMENTS / name)
-        return [name]
-
-    def _forget(self, numbers: Counts) -> None:
-        self.database.delete(numbers)
-        if self.has_words:
-            self.database.tell("INSERT OR IGNORE INTO unsaid VALUES (?)", [(n,) for n in numbers.tolist()])
-
-    def _tell_words(self) -> None:
-        """Let the index of words hear of what changed, perhaps for the second time, if it was killed then."""
-        if self._words is None:
-            return
-        every = np.array(self.database.column("unsaid"), dtype=np.int64)
-        for numbers in np.array_split(every, -(-len(every) // SAID_AT_ONCE) or 1):
-            if len(numbers):
-                there = self.database.items(numbers)
-                self._words.change(numbers, np.array(list(there)), [item.text for item in there.values()])
-                with self.change():
-                    rows = [(number,) for number in numbers.tolist()]
-                    self.database.tell("DELETE FROM unsaid WHERE number = ?", rows)
+        self.segments.sweep()
 
     def _read(self) -> Snapshot:
-        with self.database.transaction(write=False):
-            names = self.database.column("segments", "name")
-            loaded = {
-                name: self._loaded.get(name) or Segment.load(self.path / SEGMENTS / name) for name in names
-            }
-            removed = np.array(self.database.column("removed"), dtype=np.int64)
-            numbers, vectors = self.database.fresh(self.width)
-        self._loaded = loaded
-        segments = [without(segment, removed) for segment in loaded.values()]
-        if len(numbers):
-            segments.append(Segment.of(numbers, vectors, self.storage))
-        graphs = {place: open_graph(self._graph(name), segments[place]) for place, name in enumerate(names)}
-        if self._words is not None:
-            self._words.reload()
-        return Snapshot(
-            ExactIndex(self.width, storage=self.storage, segments=segments),
-            {place: graph for place, graph in graphs.items() if graph is not None},
-        )
-
-    def _graph(self, name: str) -> Path:
-        return self.path / SEGMENTS / name / GRAPH
-
-    def _has_graph(self, name: str) -> bool:
-        return (self.fact("graph") or {}).get("segment") == name and self._graph(name).is_file()
-
-    def sweep(self) -> None:
-        """Remove files that no transaction has named; for a writer."""
-        named = set(self.database.column("segments", "name"))
-        for folder in (self.path / SEGMENTS).iterdir():
-            if folder.name not in named:
-                shutil.rmtree(folder, ignore_errors=True)
-
-
-def open_words(folder: Path) -> LexicalIndex | None:
-    """The index of words, or none if it is broken: all else can be used without it."""
-    try:
-        return LexicalIndex(folder)
-    except (ValueError, OSError):
-        return None
-
-
-def _twice(ids: Sequence[str]) -> str:
-    return next(id_ for id_, times in Counter(ids).items() if times > 1)
+        snapshot = read_snapshot(self.segments, self.database, width=self.width, storage=self.storage)
+        if self._lexical is not None:
+            self._lexical.reload()
+        return snapshot

@@ -1,47 +1,47 @@
-"""Which examples are learnt from together: seeded, of about equal length, no answer twice."""
+"""Training batches: seeded, of similar length, without repeated answers."""
 
 import random
 from collections.abc import Callable, Iterator, Sequence
 
 from torch.utils.data import Sampler
 
-from tercet.training.examples import Example
-from tercet.training.settings import BatchSettings
+from tercet.settings.training import BatchConfig
+from tercet.training.tokenized import TokenizedExample
 
 
 class LengthBatches(Sampler[list[int]]):
-    """Batches of positions, another order in every epoch, the same for the same seed.
+    """Batches of positions, in a different order in every epoch, reproducible by the seed.
 
-    The examples are shuffled, cut into buckets of many batches, and sorted by length within a bucket, so that
-    a batch needs little padding and is still random. Where the answers of a batch are each other's negatives,
-    an example whose answer is there already waits for the next batch. Every batch is full, of examples or of
-    tokens; what does not fill one at the end of an epoch is left out of it, and other examples in the next.
+    The examples are shuffled, divided into buckets of many batches, and sorted by length within a bucket, so
+    that a batch is random and needs little padding. With in-batch negatives, an example whose answer is
+    already in the batch waits for the next one. Every batch is full, in examples or in tokens. Examples that
+    do not fill a batch at the end of an epoch are left out; the next epoch leaves out others.
     """
 
     def __init__(
         self,
-        examples: Sequence[Example],
-        settings: BatchSettings,
+        examples: Sequence[TokenizedExample],
+        config: BatchConfig,
         *,
         distinct_answers: bool,
-        cost: Callable[[Example], int] = lambda example: example.tokens,
+        cost: Callable[[TokenizedExample], int] = lambda example: example.tokens,
     ) -> None:
         self.epoch = 0
         self._examples = examples
-        self._settings = settings
+        self._config = config
         self._distinct = distinct_answers
         self._costs = [cost(example) for example in examples]
         self._count = len(self._make(0))
-        self._made: tuple[int, list[list[int]]] = (-1, [])
+        self._cached: tuple[int, list[list[int]]] = (-1, [])
 
     @property
     def left_out(self) -> int:
-        """How many examples are in no batch of the first epoch."""
+        """The number of examples that are in no batch of the first epoch."""
         return len(self._examples) - sum(map(len, self._make(0)))
 
     @property
     def sampler(self) -> "LengthBatches":
-        """Itself: where several processes share the batches, accelerate looks here for ``set_epoch``."""
+        """This object: with several processes, accelerate looks here for ``set_epoch``."""
         return self
 
     def set_epoch(self, epoch: int) -> None:
@@ -55,35 +55,35 @@ class LengthBatches(Sampler[list[int]]):
         return iter(self._batches())
 
     def _batches(self) -> list[list[int]]:
-        """Those of the epoch, as many as in the first: what is more is left out, what is missing comes again.
+        """The batches of the epoch, as many as in the first: surplus is dropped, missing ones are repeated.
 
-        A trainer counts steps by the first epoch, and would resume at the wrong place.
+        The trainer counts steps by the first epoch and would otherwise resume at the wrong batch.
         """
-        if self._made[0] != self.epoch:
-            made = self._make(self.epoch)
-            self._made = self.epoch, [*made, *made[: self._count - len(made)]][: self._count]
-        return self._made[1]
+        if self._cached[0] != self.epoch:
+            batches = self._make(self.epoch)
+            self._cached = self.epoch, [*batches, *batches[: self._count - len(batches)]][: self._count]
+        return self._cached[1]
 
     def _make(self, epoch: int) -> list[list[int]]:
-        chance = random.Random(f"{self._settings.seed} {epoch}")
-        size = min(self._settings.examples, len(self._examples))
+        rng = random.Random(f"{self._config.seed} {epoch}")
+        size = min(self._config.batch_size, len(self._examples))
         if size == 0:
             return []
-        whole = len(self._examples) if self._settings.tokens else len(self._examples) // size * size
-        # cut before they are sorted: otherwise it would always be the shortest that are left out
-        order = chance.sample(range(len(self._examples)), whole)
-        in_bucket = size * self._settings.bucket_batches
+        whole = len(self._examples) if self._config.max_tokens else len(self._examples) // size * size
+        # drop examples before sorting: otherwise the shortest would always be left out
+        order = rng.sample(range(len(self._examples)), whole)
+        in_bucket = size * self._config.bucket_batches
         batches: list[list[int]] = []
         waiting: list[int] = []
         for start in range(0, len(order), in_bucket):
             bucket = waiting + order[start : start + in_bucket]
             bucket.sort(key=lambda position: -self._costs[position])
             full, waiting = self._fill(bucket, size)
-            waiting = waiting[:in_bucket]  # more that share their answer would find no place
+            waiting = waiting[:in_bucket]  # more examples that share their answer would never fit
             batches += full
-        if waiting and self._settings.tokens is not None and not self._distinct:
-            batches.append(waiting)  # batches differ in number anyway, and these are the shortest
-        chance.shuffle(batches)
+        if waiting and self._config.max_tokens is not None and not self._distinct:
+            batches.append(waiting)  # the number of batches varies anyway, and these are the shortest
+        rng.shuffle(batches)
         return batches
 
     def _fill(self, bucket: list[int], size: int) -> tuple[list[list[int]], list[int]]:
@@ -97,15 +97,15 @@ class LengthBatches(Sampler[list[int]]):
             bucket = left
 
     def _take(self, bucket: list[int], size: int) -> tuple[list[int], list[int]]:
-        """The first positions that fill a batch, and all others in their order; nothing if they do not."""
+        """The first positions that fill a batch, and the others in order; an empty batch if none is full."""
         batch: list[int] = []
         passed: list[int] = []
         answers: set[tuple[int, ...]] = set()
-        room = self._settings.tokens
-        for place, position in enumerate(bucket):
+        room = self._config.max_tokens
+        for number, position in enumerate(bucket):
             example = self._examples[position]
             if room is not None and batch and self._costs[position] > room:
-                return batch, passed + bucket[place:]
+                return batch, passed + bucket[number:]
             if self._distinct:
                 answer = tuple(example.candidates[0])
                 if answer in answers:
@@ -116,5 +116,5 @@ class LengthBatches(Sampler[list[int]]):
             if room is not None:
                 room -= self._costs[position]
             if len(batch) == size:
-                return batch, passed + bucket[place + 1 :]
+                return batch, passed + bucket[number + 1 :]
         return [], bucket

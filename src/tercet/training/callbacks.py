@@ -1,4 +1,4 @@
-"""What happens beside the steps of a training: files, signals, progress."""
+"""Trainer callbacks: the metrics file, interruption, progress."""
 
 import json
 import signal
@@ -13,14 +13,14 @@ from transformers.integrations.integration_utils import TensorBoardCallback
 
 from tercet.errors import InterruptedRunError
 from tercet.extras import require
-from tercet.files import writing
-from tercet.training.gather import any_process
+from tercet.files.atomic import writing
+from tercet.training.distributed import any_process
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class MetricsFile(TrainerCallback):
-    """Every number that is logged, as JSON Lines; a resumed training goes on where its checkpoint was."""
+    """Logs metrics as JSON Lines; a resumed run continues from its checkpoint."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -28,77 +28,77 @@ class MetricsFile(TrainerCallback):
     def on_train_begin(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
     ) -> None:
-        """Forget what was logged after the checkpoint."""
+        """Drop what was logged after the checkpoint."""
         if state.is_world_process_zero:
             with writing(self._path):
                 self._path.write_text("".join(json.dumps(row) + "\n" for row in state.log_history))
 
     def on_log(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
-        """Write down the newest row."""
+        """Append the newest row."""
         if state.is_world_process_zero:
             with writing(self._path), self._path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(state.log_history[-1]) + "\n")
 
 
 class StopOnInterrupt(TrainerCallback):
-    """Ctrl-C, or the signal by which clusters end jobs, stops a training after its step, with a checkpoint.
+    """Stops training with a checkpoint on Ctrl-C or SIGTERM, after the current step.
 
-    A second one ends it at once. Where several processes train, one that was asked stops all.
+    A second signal ends it at once. With several processes, a signal to one stops all.
     """
 
-    def __init__(self, on_notice: Callable[[], None]) -> None:
-        self._on_notice = on_notice
-        self._asked = False
+    def __init__(self, on_signal: Callable[[], None]) -> None:
+        self._on_signal = on_signal
+        self._requested = False
         self._stopped_at: int | None = None
         self._before: dict[int, Any] = {}
 
     def on_train_begin(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
     ) -> None:
-        """Listen."""
+        """Install the signal handlers."""
         if threading.current_thread() is threading.main_thread():
-            self._before = {number: signal.signal(number, self._notice) for number in SIGNALS}
+            self._before = {number: signal.signal(number, self._handle) for number in SIGNALS}
 
     def on_step_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
     ) -> None:
-        """Ask for a checkpoint and an end."""
-        self._asked = any_process(self._asked, args.device)
-        if self._asked:
+        """Request a checkpoint and the end of training."""
+        self._requested = any_process(self._requested, args.device)
+        if self._requested:
             control.should_save = control.should_training_stop = True
             self._stopped_at = state.global_step
 
     def finish(self) -> None:
-        """Listen no more, and raise if the training was stopped."""
-        self._stop_listening()
+        """Restore the signal handlers, and raise if training was stopped."""
+        self._restore_handlers()
         if self._stopped_at is not None:
             raise InterruptedRunError(
-                f"stopped at step {self._stopped_at}, which is written down: go on with --resume"
+                f"stopped at step {self._stopped_at} with a checkpoint: continue with --resume"
             )
 
-    def _notice(self, number: int, frame: FrameType | None) -> None:
-        self._asked = True
-        self._stop_listening()
-        self._on_notice()
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        self._requested = True
+        self._restore_handlers()
+        self._on_signal()
 
-    def _stop_listening(self) -> None:
+    def _restore_handlers(self) -> None:
         for number, before in self._before.items():
             signal.signal(number, before)
         self._before = {}
 
 
 class Progress(TrainerCallback):
-    """Tells how far a training is: steps done, steps in all, and the newest numbers."""
+    """Reports steps done, all steps, and the newest metrics."""
 
-    def __init__(self, tell: Callable[[int, int, dict[str, float]], None]) -> None:
-        self._tell = tell
+    def __init__(self, progress: Callable[[int, int, dict[str, float]], None]) -> None:
+        self._progress = progress
 
     def on_step_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
     ) -> None:
-        """Tell."""
+        """Report a step."""
         if state.is_world_process_zero:
-            self._tell(state.global_step, state.max_steps, {})
+            self._progress(state.global_step, state.max_steps, {})
 
     def on_log(
         self,
@@ -108,14 +108,14 @@ class Progress(TrainerCallback):
         logs: dict[str, float] | None = None,
         **_: Any,
     ) -> None:
-        """Tell, with numbers."""
+        """Report metrics."""
         if state.is_world_process_zero:
-            self._tell(state.global_step, state.max_steps, dict(logs or {}))
+            self._progress(state.global_step, state.max_steps, dict(logs or {}))
 
 
 def tensorboard(folder: Path) -> TrainerCallback:
-    """Writes what is logged for TensorBoard, beside the checkpoints."""
-    require("tensorboard", extra="train", purpose="writing for TensorBoard")
+    """A callback that logs to TensorBoard, beside the checkpoints."""
+    require("tensorboard", extra="train", purpose="logging to TensorBoard")
     from torch.utils.tensorboard import SummaryWriter
 
     return TensorBoardCallback(SummaryWriter(str(folder / "tensorboard")))

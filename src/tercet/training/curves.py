@@ -1,21 +1,21 @@
-"""How a training went, as a picture."""
+"""Training curves as a picture."""
 
 import json
 from pathlib import Path
 from typing import Any
 
 from tercet.extras import require
-from tercet.files import new_file
+from tercet.files.atomic import new_file
 
 INK, ACCENT = "#4c566a", "#b5543c"
 ENTROPY = " entropy"
-"""How the names of measures end that are drawn together."""
+"""Metrics whose names end like this share one panel."""
 MARKED = 40
-"""The most points of a curve that are each marked."""
+"""Curves with more points have no markers."""
 
 
 def draw_curves(metrics: Path, out: Path) -> None:
-    """Draw loss and measures over the steps, one below the other."""
+    """Draw loss and metrics over the steps, one below the other."""
     matplotlib = require("matplotlib", extra="train", purpose="drawing curves")
     figures = require("matplotlib.figure", extra="train", purpose="drawing curves")
     rows = [json.loads(line) for line in metrics.read_text(encoding="utf-8").splitlines()]
@@ -31,7 +31,7 @@ def draw_curves(metrics: Path, out: Path) -> None:
                 axes.plot(steps, values, color=colour, label=label, marker=marker, markersize=3)
             axes.set_ylabel(title)
             if title == ENTROPY.strip():
-                axes.set_ylim(0, 1)  # or a hundredth would look like a collapse
+                axes.set_ylim(0, 1)  # otherwise a change of 0.01 would look like a collapse
             axes.grid(alpha=0.25)
             if len(curves) > 1:
                 axes.legend(frameon=False)
@@ -42,7 +42,7 @@ def draw_curves(metrics: Path, out: Path) -> None:
 
 
 def _panels(rows: list[dict[str, Any]]) -> dict[str, dict[str, list[tuple[float, float]]]]:
-    """What is drawn: losses, the learning rate, and a panel for each measure or some of a kind."""
+    """The panels: losses, the learning rate, and one for each metric or group of metrics."""
     panels = {
         "loss": {"train": _curve(rows, "loss"), "dev": _curve(rows, "eval_loss")},
         "learning rate": {"rate": _curve(rows, "learning_rate")},

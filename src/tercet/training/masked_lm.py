@@ -1,4 +1,4 @@
-"""A transformer that guesses hidden tokens and whether two texts follow each other (pre-training)."""
+"""Pre-training tasks: masked language modelling and next-text prediction."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -9,12 +9,13 @@ from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 from transformers import AutoModelForMaskedLM, BertConfig, BertForMaskedLM, PreTrainedModel
 
+from tercet.encoders.encoder import Encoder
 from tercet.errors import ModelError
-from tercet.models.encoder import Encoder, check_tensors, read_transformer
-from tercet.models.pairs import PairIds, PairTokenizer
-from tercet.models.tokenizer import Tokenizer
-from tercet.training.examples import Example
-from tercet.training.learner import rows_of
+from tercet.formats.transformer import check_tensors, read_transformer
+from tercet.text.pairs import PairIds, PairTokenizer
+from tercet.text.tokenizer import Tokenizer
+from tercet.training.learner import locations_of
+from tercet.training.tokenized import TokenizedExample
 
 Task: TypeAlias = Literal["masked", "next"]
 TASKS: tuple[Task, Task] = ("masked", "next")
@@ -26,34 +27,34 @@ HEADS: dict[str, Callable[[Any], Callable[[Tensor], Tensor]]] = {
     "roberta": lambda model: model.lm_head,
     "xlm-roberta": lambda model: model.lm_head,
 }
-"""Where each architecture turns states into tokens."""
+"""The masked-LM head of each architecture."""
 
 NOT_MASKED = -100
-"""The label that cross entropy leaves out."""
+"""The label that cross-entropy ignores."""
 
-SEED_OF_LOOKS = 0
+EVAL_SEED = 0
 
 
 class Masks(NamedTuple):
-    """Token ids ``[N]`` of which some are hidden, and what was hidden: ``NOT_MASKED`` elsewhere."""
+    """Token ids ``[N]`` with masks, and the original ids of masked tokens, ``NOT_MASKED`` elsewhere."""
 
     ids: Tensor
     labels: Tensor
 
 
 class MaskedLanguageModel(nn.Module):
-    """The two tasks of Humeau et al. (2020) over pairs of texts, for one batch of each in turn."""
+    """The two tasks of Humeau et al. (2020) over pairs of texts, in alternating batches."""
 
     def __init__(
         self, transformer: PreTrainedModel, tokenizer: Tokenizer, *, mask_share: float, seed: int
     ) -> None:
         super().__init__()
         if transformer.config.model_type not in HEADS:
-            raise ModelError(f"pre-training knows {', '.join(HEADS)}, not {transformer.config.model_type}")
+            raise ModelError(f"pre-training supports {', '.join(HEADS)}, got {transformer.config.model_type}")
         self.transformer = transformer
         self.encoder = Encoder(body_of(transformer))
         self.tokenizer = tokenizer
-        self.pair_tokenizer = PairTokenizer(tokenizer, floor=tokenizer.max_tokens // 2)
+        self.pair_tokenizer = PairTokenizer(tokenizer, min_context_tokens=tokenizer.max_tokens // 2)
         self.mask_share = mask_share
         with torch.random.fork_rng():
             torch.manual_seed(seed)
@@ -62,23 +63,23 @@ class MaskedLanguageModel(nn.Module):
         known = tokenizer.pretrained
         self._special = torch.tensor(sorted({*known.all_special_ids} - {known.unk_token_id}))
 
-    def forward(self, task: Task, examples: Sequence[Example]) -> dict[str, Tensor]:
+    def forward(self, task: Task, examples: Sequence[TokenizedExample]) -> dict[str, Tensor]:
         """The loss of a batch."""
         if self.training:
             return {"loss": self._loss(task, examples)}
-        with torch.random.fork_rng():  # every look hides the same tokens
-            torch.manual_seed(SEED_OF_LOOKS)
+        with torch.random.fork_rng():  # every evaluation masks the same tokens
+            torch.manual_seed(EVAL_SEED)
             return {"loss": self._loss(task, examples)}
 
-    def rows(self, task: Task, examples: Sequence[Example]) -> str:
-        """Where the examples of a batch come from."""
-        return rows_of(examples)
+    def locations(self, task: Task, examples: Sequence[TokenizedExample]) -> str:
+        """The rows that the examples of a batch come from."""
+        return locations_of(examples)
 
-    def _loss(self, task: Task, examples: Sequence[Example]) -> Tensor:
+    def _loss(self, task: Task, examples: Sequence[TokenizedExample]) -> Tensor:
         if task == "masked":
             pairs = [self._pair(example, example.candidates[0]) for example in examples]
             return self._masked_loss(pairs)
-        candidates, right = half_swapped([example.candidates[0] for example in examples])
+        candidates, right = swap_half([example.candidates[0] for example in examples])
         pairs = [self._pair(*each) for each in zip(examples, candidates, strict=True)]
         states = self.encoder([pair.ids for pair in pairs], self._segments(pairs)).states
         return binary_cross_entropy_with_logits(
@@ -100,11 +101,11 @@ class MaskedLanguageModel(nn.Module):
         labels = hidden.labels.to(states.device)
         wanted = labels != NOT_MASKED
         if not bool(wanted.any()):
-            return (0 * states).sum()  # nothing but special tokens
-        logits = self._head(states[mask][wanted])  # only where something is hidden: a seventh of the work
+            return (0 * states).sum()  # only special tokens
+        logits = self._head(states[mask][wanted])  # only for masked tokens: a seventh of the work
         return cross_entropy(logits.float(), labels[wanted])
 
-    def _pair(self, example: Example, candidate: Sequence[int]) -> PairIds:
+    def _pair(self, example: TokenizedExample, candidate: Sequence[int]) -> PairIds:
         return self.pair_tokenizer.pair(example.context, candidate)
 
     def _segments(self, pairs: Sequence[PairIds]) -> list[list[int]] | None:
@@ -119,37 +120,37 @@ def body_of(transformer: PreTrainedModel) -> PreTrainedModel:
 
 
 def mask_tokens(ids: Tensor, *, special: Tensor, mask_id: int, vocabulary: int, share: float) -> Masks:
-    """Hide a share of the tokens that are not special, at least one if there is any.
+    """Mask a share of the tokens that are not special, at least one.
 
-    Of ten, eight are behind the mask, one behind another token, one behind itself (Devlin et al., 2019).
+    80% are replaced by the mask token, 10% by a random token, 10% stay as they are (Devlin et al., 2019).
     """
     free = ~torch.isin(ids, special)
     chosen = free & (torch.rand(len(ids)) < share)
     if bool(free.any()) and not bool(chosen.any()):
         chosen[int(free.float().multinomial(1))] = True
     labels = ids.where(chosen, NOT_MASKED)
-    chance = torch.rand(len(ids))
-    shown = ids.masked_fill(chosen & (chance < 0.8), mask_id)
-    other = chosen & (chance >= 0.8) & (chance < 0.9)
+    draw = torch.rand(len(ids))
+    shown = ids.masked_fill(chosen & (draw < 0.8), mask_id)
+    other = chosen & (draw >= 0.8) & (draw < 0.9)
     return Masks(torch.randint(vocabulary, ids.shape).where(other, shown), labels)
 
 
-def half_swapped(candidates: Sequence[Sequence[int]]) -> tuple[list[Sequence[int]], Tensor]:
-    """The candidates, half of them by chance given to another row, and ``[B]``: 1 for those in their place.
+def swap_half(candidates: Sequence[Sequence[int]]) -> tuple[list[Sequence[int]], Tensor]:
+    """The candidates, a random half of them exchanged between rows, and ``[B]``: 1 for those that are right.
 
-    A text that is handed a copy of itself is in its place.
+    A row that receives a copy of its own candidate counts as right.
     """
     order = torch.randperm(len(candidates)).tolist()
     moved = order[: len(candidates) // 2] if len(candidates) > 3 else order
     given = list(candidates)
-    for place, other in zip(moved, [*moved[1:], *moved[:1]], strict=True):
-        given[place] = candidates[other]
+    for position, other in zip(moved, [*moved[1:], *moved[:1]], strict=True):
+        given[position] = candidates[other]
     same = [list(now) == list(before) for now, before in zip(given, candidates, strict=True)]
     return given, torch.tensor(same, dtype=torch.float32)
 
 
 def read_masked_lm(folder: Path, *, seed: int) -> PreTrainedModel:
-    """The transformer in a folder with its masked-LM head, which is new where the folder has none."""
+    """The transformer in a folder with its masked-LM head, or with a new one if the folder has none."""
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         transformer, report = read_transformer(folder, AutoModelForMaskedLM)

@@ -1,59 +1,36 @@
-"""Hard negatives: candidates that look right and are not, found by words or by a model.
+"""Mining of hard negatives: wrong candidates that rank high, by BM25 or by a model.
 
-Texts are held in memory; vectors and word lists lie in files, and scores are made a block at a time.
+Texts are in memory. Vectors and the lexical index are in files, and scores are computed in blocks.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from math import isfinite
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Literal, Protocol, TypeAlias, get_args
+from typing import Protocol
 
 import numpy as np
 
-from tercet.data.overlap import folded
-from tercet.errors import DataError, InputError
+from tercet.arrays import BlockTopK
+from tercet.data.overlap import comparison_key
+from tercet.errors import DataError
 from tercet.index.lexical import LexicalIndex
-from tercet.inputs import check_choice, check_count
-from tercet.models.dual import DualEncoder
-from tercet.records import Codes, Context, Counts, Floats, Lesson, as_text
-
-Miner: TypeAlias = Literal["bm25", "model"]
-MINERS: tuple[Miner, ...] = get_args(Miner)
+from tercet.records import Codes, Context, Example, Floats, as_text
+from tercet.scorers.dual import DualEncoder
+from tercet.settings.mining import MiningConfig
 
 CONTEXTS_AT_ONCE = 256
 CANDIDATES_AT_ONCE = 16_384
 
 
-@dataclass(frozen=True, kw_only=True)
-class MiningConfig:
-    """Which candidates become negatives."""
-
-    by: Miner = "bm25"
-    """``bm25``: those that share words with the context. ``model``: those that the model puts first."""
-    negatives: int = 4
-    """How many are wanted for each lesson."""
-    depth: int = 50
-    """How many of the best are looked at."""
-    margin: float = 0.05
-    """A candidate must score so much less than the answer, or it is taken for another answer."""
-
-    def __post_init__(self) -> None:
-        check_choice("by", self.by, MINERS)
-        check_count("negatives", self.negatives)
-        check_count("depth", self.depth)
-        if not isfinite(self.margin) or self.margin < 0:
-            raise InputError(f"margin must be a number of at least 0, got {self.margin}")
-
-
 class Searcher(Protocol):
-    """Finds candidates by their places, the best first."""
+    """Finds candidates for contexts."""
 
-    def search(self, contexts: Sequence[Context], codes: Codes, k: int) -> list[list[int]]: ...
+    def search(self, contexts: Sequence[Context], codes: Codes, k: int) -> list[list[int]]:
+        """The positions of the ``k`` best candidates of each context, best first."""
 
 
-class ByWords:
+class LexicalSearcher:
     """BM25."""
 
     def __init__(self, candidates: Sequence[str], folder: Path) -> None:
@@ -61,71 +38,100 @@ class ByWords:
         self._index.add(np.arange(len(candidates)), candidates)
 
     def search(self, contexts: Sequence[Context], codes: Codes, k: int) -> list[list[int]]:
-        """The candidates that share the weightiest words with each context."""
-        return [[place for place, _ in self._index.search(as_text(context), k)] for context in contexts]
+        """The candidates with the highest BM25 scores."""
+        return [[position for position, _ in self._index.search(as_text(each), k)] for each in contexts]
 
 
-class ByModel:
-    """The best by a model's scores, over all candidates, a block at a time."""
+class ModelSearcher:
+    """A model's scores of all candidates."""
 
     def __init__(self, scorer: DualEncoder, vectors: Floats) -> None:
         self._scorer = scorer
         self._vectors = vectors
 
     def search(self, contexts: Sequence[Context], codes: Codes, k: int) -> list[list[int]]:
-        """The candidates that score best for each context."""
-        places: Counts = np.empty((len(codes), 0), dtype=np.int64)
-        scores: Floats = np.empty((len(codes), 0), dtype=np.float32)
+        """The candidates with the highest scores."""
+        top = BlockTopK(len(codes), min(k, len(self._vectors)))
         for start in range(0, len(self._vectors), CANDIDATES_AT_ONCE):
-            block = self._scorer.match(codes, self._vectors[start : start + CANDIDATES_AT_ONCE])
-            numbers = np.broadcast_to(np.arange(start, start + block.shape[1]), block.shape)
-            scores, places = np.hstack([scores, block]), np.hstack([places, numbers])
-            best = np.argsort(-scores, axis=1, kind="stable")[:, :k]
-            scores = np.take_along_axis(scores, best, axis=1)
-            places = np.take_along_axis(places, best, axis=1)
-        return [row.tolist() for row in places]
+            block = self._vectors[start : start + CANDIDATES_AT_ONCE]
+            top.offer(self._scorer.match(codes, block), first=start)
+        return [row.tolist() for row in top.columns]
 
 
-def mine(lessons: Sequence[Lesson], scorer: DualEncoder, config: MiningConfig) -> Iterator[Lesson]:
-    """Each lesson with negatives from the answers of all; those that it has are kept, as far as they go.
+def mine(examples: Sequence[Example], scorer: DualEncoder, config: MiningConfig) -> Iterator[Example]:
+    """The examples with hard negatives from the answers of all examples added to their candidates.
 
-    The known answers of a context, and what scores nearly as much as the answer by ``scorer``, are left out.
+    Known answers of a context are never negatives, nor are candidates that ``scorer`` scores nearly as high
+    as the answer.
     """
-    if not lessons:
-        raise DataError("there are no lessons to mine negatives for")
-    for lesson in lessons:
-        if lesson.targets:
-            raise DataError(
-                f"{lesson.where}: negatives are mined for answers, and this row has a score or label"
-            )
-    texts = list(dict.fromkeys(lesson.candidates[0] for lesson in lessons))
-    place = {text: position for position, text in enumerate(texts)}
-    known: dict[str, set[str]] = {}
-    for lesson in lessons:
-        known.setdefault(folded(lesson.context), set()).add(folded(lesson.candidates[0]))
-    with TemporaryDirectory() as made:
-        scorer.encode(texts, Path(made) / "vectors.npy")
-        vectors: Floats = np.load(Path(made) / "vectors.npy", mmap_mode="r")
-        words = Path(made) / "words"
-        words.mkdir()
-        search: Searcher = ByWords(texts, words) if config.by == "bm25" else ByModel(scorer, vectors)
-        for start in range(0, len(lessons), CONTEXTS_AT_ONCE):
-            window = lessons[start : start + CONTEXTS_AT_ONCE]
-            contexts = [lesson.context for lesson in window]
+    _check(examples)
+    texts = list(dict.fromkeys(example.candidates[0] for example in examples))
+    with TemporaryDirectory() as created:
+        folder = Path(created)
+        vectors = scorer.encode(texts, folder / "vectors.npy")
+        searcher = _searcher(config, scorer, texts, vectors, folder / "lexical")
+        miner = _Miner(scorer, config, texts, vectors, _known_answers(examples))
+        for start in range(0, len(examples), CONTEXTS_AT_ONCE):
+            window = examples[start : start + CONTEXTS_AT_ONCE]
+            contexts = [example.context for example in window]
             codes = scorer.encode_contexts(contexts)
-            for row, found in enumerate(search.search(contexts, codes, config.depth)):
-                lesson = window[row]
-                right = known[folded(lesson.context)] | {folded(lesson.context)}
-                others = [position for position in found if folded(texts[position]) not in right]
-                answer = place[lesson.candidates[0]]
-                scores = scorer.match(codes.take(slice(row, row + 1)), vectors[[answer, *others]])[0]
-                kept = [
-                    texts[position]
-                    for position, score in zip(others, scores[1:], strict=True)
-                    if score <= scores[0] - config.margin
-                ]
-                yield _with_negatives(lesson, kept[: config.negatives])
+            for row, positions in enumerate(searcher.search(contexts, codes, config.depth)):
+                yield miner.extend(window[row], codes.take(slice(row, row + 1)), positions)
 
 
-def _with_negatives(lesson: Lesson, negatives: Sequence[str]) -> Lesson:
-    return replace(lesson, candidates=tuple(dict.fromkeys((*lesson.candidates, *negatives))))
+class _Miner:
+    """Chooses negatives among the candidates that a searcher has found."""
+
+    def __init__(
+        self,
+        scorer: DualEncoder,
+        config: MiningConfig,
+        texts: Sequence[str],
+        vectors: Floats,
+        known: dict[str, set[str]],
+    ) -> None:
+        self._scorer, self._config, self._texts, self._vectors = scorer, config, texts, vectors
+        self._known = known
+        self._position = {text: number for number, text in enumerate(texts)}
+
+    def extend(self, example: Example, codes: Codes, positions: Sequence[int]) -> Example:
+        """The example with its hard negatives."""
+        context = comparison_key(example.context)
+        right = self._known[context] | {context}
+        others = [position for position in positions if comparison_key(self._texts[position]) not in right]
+        answer = self._position[example.candidates[0]]
+        scores = self._scorer.match(codes, self._vectors[[answer, *others]])[0]
+        negatives = [
+            self._texts[position]
+            for position, score in zip(others, scores[1:], strict=True)
+            if score <= scores[0] - self._config.margin
+        ]
+        candidates = (*example.candidates, *negatives[: self._config.negatives])
+        return replace(example, candidates=tuple(dict.fromkeys(candidates)))
+
+
+def _searcher(
+    config: MiningConfig, scorer: DualEncoder, texts: Sequence[str], vectors: Floats, folder: Path
+) -> Searcher:
+    if config.by == "model":
+        return ModelSearcher(scorer, vectors)
+    folder.mkdir()
+    return LexicalSearcher(texts, folder)
+
+
+def _known_answers(examples: Sequence[Example]) -> dict[str, set[str]]:
+    known: dict[str, set[str]] = {}
+    for example in examples:
+        known.setdefault(comparison_key(example.context), set()).add(comparison_key(example.candidates[0]))
+    return known
+
+
+def _check(examples: Sequence[Example]) -> None:
+    if not examples:
+        raise DataError("there are no examples to mine negatives for")
+    for example in examples:
+        if example.targets:
+            raise DataError(
+                f"{example.location}: mining needs answers, and this row has a score or label: use another "
+                "reader"
+            )

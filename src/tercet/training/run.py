@@ -1,35 +1,49 @@
-"""One training, from recipe to model.
+"""One training run, from recipe to model: prepare, train, finish.
 
-The run's folder is that of ``run_folder``. With adapters, ``adapter`` is the model in a few megabytes. A
-recipe that begins with another's model has that run in ``before``.
+The run's folder is described in ``run_folder``. With adapters, ``adapter`` contains the model in a few
+megabytes. If the recipe has ``after``, the run of that recipe is in ``before``.
 """
 
 import shutil
 from collections.abc import Sequence
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from tercet.errors import InputError
-from tercet.models.adapters import Adapters
-from tercet.models.load import AnyScorer
-from tercet.models.sources import find_folder
-from tercet.models.start import make_scorer
-from tercet.records import Lesson
-from tercet.training.checks import TEACHERS, check_batches, check_lessons, check_variety
-from tercet.training.cuts import cut_shares
-from tercet.training.examples import tokenise
-from tercet.training.gather import is_first_process, local_device
-from tercet.training.lesson_sets import LessonSets, read_sets
-from tercet.training.measures import measure, measure_cases, watch
-from tercet.training.objectives import CrossObjective, DualObjective, make_objective
-from tercet.training.recipe import Recipe
-from tercet.training.run_folder import RunFolder, Teller
-from tercet.training.teacher import taught
+from tercet.formats.adapters import Adapters
+from tercet.formats.from_spec import make_scorer
+from tercet.formats.sources import resolve_model
+from tercet.records import Example
+from tercet.scorers.kinds import AnyScorer
+from tercet.settings.models import ModelSpec
+from tercet.settings.recipe import Recipe
+from tercet.settings.training import BatchConfig
+from tercet.training.dev_metrics import attention_entropies
+from tercet.training.distributed import is_first_process, local_device
+from tercet.training.objectives import Objective, make_objective
+from tercet.training.reporter import Reporter
+from tercet.training.run_folder import RunFolder
+from tercet.training.splits import DataSplits, read_splits
+from tercet.training.targets import Targets, check_variety
+from tercet.training.teacher import with_teacher_scores
+from tercet.training.tokenized import tokenize
 from tercet.training.trainer import last_checkpoint, train
+from tercet.training.truncation import truncated_shares
+
+
+@dataclass(frozen=True)
+class Job:
+    """Everything that training needs."""
+
+    recipe: Recipe
+    splits: DataSplits
+    batches: BatchConfig
+    scorer: AnyScorer
+    objective: Objective[Any]
+    adapters: Adapters | None
 
 
 def run_recipe(
@@ -39,136 +53,160 @@ def run_recipe(
     root: Path | None = None,
     resume: bool = False,
     device: str | None = None,
-    teller: Teller | None = None,
-    sealed: Sequence[Lesson] = (),
+    reporter: Reporter | None = None,
+    later_test: Sequence[Example] = (),
 ) -> dict[str, Any]:
-    """Train what a recipe says; gives what ``result.json`` holds.
+    """Train the model of a recipe and return the contents of ``result.json``.
 
     Args:
-        path: a new folder, or with ``resume`` one that was begun.
-        root: the folder that data sets lie under.
-        resume: go on after the last checkpoint; without one, from the beginning.
-        sealed: test data of a later recipe, which must not be learnt from.
+        path: a new folder, or with ``resume`` one of an interrupted run.
+        root: the folder of the data sets.
+        resume: continue from the last checkpoint, or from the start if there is none.
+        later_test: test data of a later recipe, which must not be trained on.
     """
-    teller = teller or Teller()
+    reporter = reporter or Reporter()
     device = device or local_device()
     folder = RunFolder(path)
     with folder.open(recipe.resolved(), resume=resume):
         if folder.is_finished:
             return folder.result()
-        teller.say("reading data")
-        lessons = read_sets(recipe, root, sealed=sealed)
-        start = recipe.model
-        for needed in (*recipe.teachers, *([start.source] if recipe.after is None else [])):
-            find_folder(needed)  # or say at once that there is none
-        if recipe.after is not None:
-            begun = folder.before.exists()
-            kept = (*sealed, *lessons.test)
-            run_recipe(
-                recipe.after,
-                folder.before,
-                root=root,
-                resume=begun,
-                device=device,
-                teller=teller,
-                sealed=kept,
-            )
-            start = replace(start, source=str(folder.before / folder.model.name))
-        if recipe.teachers:
-            teller.say(f"asking {', '.join(recipe.teachers)} for scores")
-            lessons = taught(
-                lessons,
-                recipe.teachers,
-                recipe.objective,
-                words=recipe.teacher_words,
-                both_ways=recipe.train.both_ways,
-                negatives=recipe.batches.negatives,
-                seed=recipe.training.seed,
-                device=device,
-            )
-            recipe = replace(recipe, batches=replace(recipe.batches, negatives=0))  # they are drawn
-        torch.cuda.empty_cache()  # what teachers and earlier runs took of a GPU: tens of gigabytes
-        scorer = make_scorer(start, device=device)
-        torch.manual_seed(recipe.training.seed)  # some objectives have weights of their own
-        objective = make_objective(recipe.objective, scorer, chunk_tokens=recipe.batches.chunk_tokens)
-        _check(recipe, lessons, scorer)
-        folder.remember(
-            lessons.named(), {name: cut_shares(scorer, part) for name, part in lessons.named().items()}
-        )
-        adapters = None if recipe.adapter is None else Adapters(scorer, recipe.adapter, start)
-        result = _train(recipe, scorer, objective, lessons, folder=folder, resume=resume, teller=teller)
-        if adapters is not None and is_first_process():
-            shutil.rmtree(folder.adapter, ignore_errors=True)  # of a run that was killed just here
-            adapters.save(folder.adapter)
-        return folder.finish(result | {"fingerprint": scorer.fingerprint}, scorer.save)
+        job = _prepare(recipe, folder, root=root, device=device, reporter=reporter, later_test=later_test)
+        result = _train(job, folder, resume=resume, reporter=reporter)
+        return _finish(job, folder, result)
 
 
-def _check(recipe: Recipe, lessons: LessonSets, scorer: AnyScorer) -> None:
-    for name, part in lessons.named().items():
-        if name == "test" and recipe.objective.kind in TEACHERS:
-            continue  # is ranked, not learnt from: no teacher has to score it
-        check_lessons(part, recipe.objective, scorer)
-        if name != "dev" or recipe.dev is not None:  # what was held out may be small
-            check_variety(part, recipe.objective, name=name)
-    check_batches(lessons.train, recipe.objective, recipe.batches)
-
-
-def _train(
+def _prepare(
     recipe: Recipe,
-    scorer: AnyScorer,
-    objective: DualObjective | CrossObjective,
-    lessons: LessonSets,
-    *,
     folder: RunFolder,
-    resume: bool,
-    teller: Teller,
-) -> dict[str, Any]:
-    measured = partial(measure, scorer, lessons.dev, recipe.objective)
-    watched = partial(watch, scorer, lessons.dev)
-    untrained = measured()
-    names = ("loss", *untrained)
-    if recipe.training.best_by not in names:
-        raise InputError(
-            f"best_by is {recipe.training.best_by!r}, but what is measured here is {', '.join(names)}"
+    *,
+    root: Path | None,
+    device: str | None,
+    reporter: Reporter,
+    later_test: Sequence[Example],
+) -> Job:
+    """Read the data, train the recipe of ``after``, compute the teachers' scores, and create the model."""
+    reporter.report("reading data")
+    splits = read_splits(recipe, root, later_test=later_test)
+    for source in (*recipe.teachers, *([recipe.model.source] if recipe.after is None else [])):
+        resolve_model(source)  # a missing model is an error now, not after hours
+    spec = recipe.model
+    if recipe.after is not None:
+        spec = _train_before(
+            recipe,
+            folder,
+            root=root,
+            device=device,
+            reporter=reporter,
+            later_test=(*later_test, *splits.test),
         )
-    untrained |= watched()
-    teller.say(f"training a {scorer.kind}-encoder on {len(lessons.train):,} lessons")
-    timed = ("train_runtime",) if last_checkpoint(folder.checkpoints) is None else ()  # or of a part only
+    batches = recipe.batches
+    if recipe.teachers:
+        reporter.report(f"scoring with the teacher {', '.join(recipe.teachers)}")
+        splits = with_teacher_scores(splits, recipe, device=device)
+        batches = replace(batches, negatives=0)  # the teacher's data contains them
+    torch.cuda.empty_cache()  # teachers and earlier runs leave gigabytes of cached GPU memory
+    scorer = make_scorer(spec, device=device)
+    torch.manual_seed(recipe.training.seed)  # some objectives have weights of their own
+    objective = make_objective(recipe.objective, scorer, mini_batch_tokens=batches.mini_batch_tokens)
+    _check(recipe, splits, batches, scorer, objective)
+    shares = {name: truncated_shares(scorer, part) for name, part in splits.by_name().items()}
+    folder.record_data(splits.by_name(), shares)
+    adapters = None if recipe.adapter is None else Adapters(scorer, recipe.adapter, spec)
+    return Job(recipe, splits, batches, scorer, objective, adapters)
+
+
+def _train_before(
+    recipe: Recipe,
+    folder: RunFolder,
+    *,
+    root: Path | None,
+    device: str | None,
+    reporter: Reporter,
+    later_test: Sequence[Example],
+) -> ModelSpec:
+    """Train the recipe of ``after``, and return the spec of the model that this recipe then trains."""
+    if recipe.after is None:
+        return recipe.model
+    run_recipe(
+        recipe.after,
+        folder.before,
+        root=root,
+        resume=folder.before.exists(),
+        device=device,
+        reporter=reporter,
+        later_test=later_test,
+    )
+    return replace(recipe.model, source=str(folder.before / folder.model.name))
+
+
+def _check(
+    recipe: Recipe,
+    splits: DataSplits,
+    batches: BatchConfig,
+    scorer: AnyScorer,
+    objective: Objective[Any],
+) -> None:
+    for name, part in splits.by_name().items():
+        if name == "test" and objective.targets is Targets.TEACHER:
+            continue  # is ranked, not trained on: needs no teacher's scores
+        objective.check_examples(part, scorer)
+        if name != "dev" or recipe.dev is not None:  # held-out data may be small
+            check_variety(part, objective.targets, split=name)
+    objective.check_batches(splits.train, batches)
+
+
+def _train(job: Job, folder: RunFolder, *, resume: bool, reporter: Reporter) -> dict[str, Any]:
+    """Train the job's scorer and return the results."""
+    scorer, splits, config = job.scorer, job.splits, job.recipe.training
+    untrained = _dev_metrics(job)
+    names = ("loss", *job.objective.measure(scorer, splits.dev).metrics)
+    if config.metric_for_best_model not in names:
+        raise InputError(
+            f"metric_for_best_model must be one of {', '.join(names)}, got {config.metric_for_best_model!r}"
+        )
+    reporter.report(f"training a {scorer.kind}-encoder on {len(splits.train):,} examples")
+    timed = ("train_runtime",) if last_checkpoint(folder.checkpoints) is None else ()  # else only a part
     log = train(
         scorer,
-        objective,
-        recipe.training,
-        recipe.batches,
-        train=tokenise(scorer, lessons.train),
-        dev=tokenise(scorer, lessons.dev),
+        job.objective,
+        config,
+        job.batches,
+        train=tokenize(scorer, splits.train),
+        dev=tokenize(scorer, splits.dev),
         folder=folder.checkpoints,
         resume=resume,
-        measure=lambda: measured() | watched(),
-        callbacks=folder.callbacks(teller),
+        measure=lambda: _dev_metrics(job),
+        callbacks=folder.callbacks(reporter),
     )
-    last = log[-1]
     result: dict[str, Any] = {
         "train": {
-            "lessons": len(lessons.train),
-            **{name: last[name] for name in (*timed, "step", "epoch") if name in last},
+            "examples": len(splits.train),
+            **{name: log[-1][name] for name in (*timed, "step", "epoch") if name in log[-1]},
         },
         "untrained": untrained,
+        "dev": {"examples": len(splits.dev), **_dev_metrics(job)},
     }
-    result["dev"] = {"lessons": len(lessons.dev), **measured(), **watched()}
-    if not lessons.test:
-        return result
-    found, places = measure_cases(scorer, lessons.test, recipe.objective)
-    if places is not None:
-        result["places"] = places.tolist()  # by which runs are compared case by case
-    return result | {"test": {"lessons": len(lessons.test), **found}}
+    return result | _test_results(job)
 
 
-def with_seed(recipe: Recipe, seed: int) -> Recipe:
-    """The same recipe with all its chances drawn anew."""
-    return replace(
-        recipe,
-        model=replace(recipe.model, seed=seed),
-        batches=replace(recipe.batches, seed=seed),
-        training=replace(recipe.training, seed=seed),
-        after=None if recipe.after is None else with_seed(recipe.after, seed),
-    )
+def _dev_metrics(job: Job) -> dict[str, float]:
+    measured = job.objective.measure(job.scorer, job.splits.dev)
+    return measured.metrics | attention_entropies(job.scorer, job.splits.dev)
+
+
+def _test_results(job: Job) -> dict[str, Any]:
+    """The metrics on test data, and the ranks of right candidates, by which runs are compared."""
+    test = job.splits.test
+    if not test:
+        return {}
+    measured = job.objective.measure(job.scorer, test)
+    ranks = {} if measured.ranks is None else {"ranks": measured.ranks.tolist()}
+    return {**ranks, "test": {"examples": len(test), **measured.metrics}}
+
+
+def _finish(job: Job, folder: RunFolder, result: dict[str, Any]) -> dict[str, Any]:
+    """Save the adapters, the model and the results."""
+    if job.adapters is not None and is_first_process():
+        shutil.rmtree(folder.adapter, ignore_errors=True)  # left by a run that was killed just here
+        job.adapters.save(folder.adapter)
+    return folder.finish(result | {"fingerprint": job.scorer.fingerprint}, job.scorer.save)

@@ -1,48 +1,36 @@
-"""The folder of a run, which says all about it.
+"""The folder of a run.
 
-``config.json`` (every setting), ``data.json`` (what was learnt from), ``environment.json`` (versions,
-machine), ``metrics.jsonl`` (every number that was logged), ``curves.png``, ``checkpoints``, and at the end
-``result.json`` and ``model``, the best one. While it is trained, ``.lock`` keeps others out.
+``config.json`` (all settings), ``data.json`` (a summary of the data), ``environment.json`` (versions and
+machine), ``metrics.jsonl`` (the log), ``curves.png``, ``checkpoints``, and at the end ``result.json`` and
+``model``, the best one. A lock file keeps other processes out while the run trains.
 """
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from filelock import FileLock, Timeout
-
-from tercet.data.summary import summarise
+from tercet.data.summary import summarize
 from tercet.errors import InputError, OutputError
+from tercet.evaluate.environment import environment
 from tercet.extras import require
-from tercet.files import PARTIAL, read_json, read_json_if_there, write_json, writing
-from tercet.records import Lesson
-from tercet.runtime.environment import environment
+from tercet.files.atomic import PARTIAL, writing
+from tercet.files.digest import rows_digest
+from tercet.files.lock import exclusive
+from tercet.files.structured import read_json, read_json_if_exists, write_json
+from tercet.records import Example
 from tercet.training.callbacks import MetricsFile, Progress, StopOnInterrupt
 from tercet.training.curves import draw_curves
-from tercet.training.gather import count_of_processes, is_first_process, wait_for_all
+from tercet.training.distributed import is_first_process, process_count, wait_for_all
+from tercet.training.reporter import Reporter
 
 if TYPE_CHECKING:
     from transformers import TrainerCallback
 
 
-@dataclass(frozen=True)
-class Teller:
-    """How a run speaks to whoever started it; says nothing by default."""
-
-    say: Callable[[str], None] = lambda _: None
-    """A sentence about what is done next."""
-    progress: Callable[[int, int, dict[str, float]], None] = lambda *_: None
-    """Steps done, steps in all, and the newest numbers."""
-    stoppable: bool = False
-    """Whether Ctrl-C should end the training with a checkpoint."""
-
-
 class RunFolder:
-    """Where a run writes; of several processes, the first writes."""
+    """The files of a run. With several processes, only the first one writes."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -58,54 +46,58 @@ class RunFolder:
 
     @contextmanager
     def open(self, config: Mapping[str, Any], *, resume: bool) -> Iterator[None]:
-        """Make the folder, or make sure that what is there is this run; nobody else runs it meanwhile."""
+        """Create the folder or check that it belongs to this run, and lock it."""
         for module in ("accelerate", "matplotlib"):
-            require(module, extra="train", purpose="training")  # asked now, not when hours have passed
+            require(module, extra="train", purpose="training")  # fail now, not after hours
         if not is_first_process():
             yield
             return
-        self._make(resume=resume)
-        with nullcontext() if resume and self.is_finished else self._alone():
+        self._create(resume=resume)
+        with nullcontext() if resume and self.is_finished else exclusive(self._lock, self._refuse):
             if resume:
-                self._go_on(config)
+                self._resume(config)
             else:
-                self._begin(config)
+                self._start(config)
             yield
 
     @property
     def is_finished(self) -> bool:
-        """Whether there is nothing left to do."""
+        """Whether the run has a model."""
         return self.model.is_dir()
 
     def result(self) -> dict[str, Any]:
-        """What came out of a finished run."""
+        """The result of a finished run."""
         return read_json(self._result)
 
-    def remember(self, sets: Mapping[str, Sequence[Lesson]], cuts: Mapping[str, Mapping[str, float]]) -> None:
-        """Write down what is learnt from; who goes on must learn from the same, in as many processes."""
+    def record_data(
+        self, splits: Mapping[str, Sequence[Example]], truncated: Mapping[str, Mapping[str, float]]
+    ) -> None:
+        """Write a summary of the data; a resumed run must have the same data and number of processes."""
         if not is_first_process():
             return
-        known = read_json_if_there(self._data).get("identity")
-        found = {"processes": count_of_processes(), "lessons": _digest(sets)}
-        if known is not None and known != found:
+        known = read_json_if_exists(self._data).get("identity")
+        identity = {"processes": process_count(), "examples": _digest(splits)}
+        if known is not None and known != identity:
             raise InputError(
-                f"{self.path} was begun with other data or another number of processes: "
-                "start a new folder, or go on with the old ones"
+                f"{self.path} was started with other data or another number of processes: use a new "
+                "folder, or restore them"
             )
-        described = {
-            name: summarise(lessons) | {"cut by the model": cuts[name]} for name, lessons in sets.items()
+        summaries = {
+            name: summarize(examples) | {"truncated": truncated[name]} for name, examples in splits.items()
         }
-        write_json(self._data, {"identity": found, **described})
+        write_json(self._data, {"identity": identity, **summaries})
 
-    def callbacks(self, teller: Teller) -> "list[TrainerCallback]":
-        """What writes numbers down, tells how far the run is, and stops it when asked."""
-        made: list[TrainerCallback] = [MetricsFile(self.metrics), Progress(teller.progress)]
-        if teller.stoppable:
-            made.append(StopOnInterrupt(lambda: teller.say("stopping after this step, with a checkpoint")))
-        return made
+    def callbacks(self, reporter: Reporter) -> "list[TrainerCallback]":
+        """The callbacks that log metrics, report progress, and stop the run on Ctrl-C."""
+        callbacks: list[TrainerCallback] = [MetricsFile(self.metrics), Progress(reporter.progress)]
+        if reporter.stoppable:
+            callbacks.append(
+                StopOnInterrupt(lambda: reporter.report("stopping after this step, with a checkpoint"))
+            )
+        return callbacks
 
     def finish(self, result: dict[str, Any], save: Callable[[Path], object]) -> dict[str, Any]:
-        """Write all that a finished run has, the model last."""
+        """Write the results of a finished run, the model last."""
         if is_first_process():
             with writing(self.model):
                 draw_curves(self.metrics, self.path / "curves.png")
@@ -115,66 +107,56 @@ class RunFolder:
         wait_for_all()
         return result
 
-    def _make(self, *, resume: bool) -> None:
+    def _create(self, *, resume: bool) -> None:
         if self.path.exists() and not self.path.is_dir():
-            raise OutputError(f"{self.path} is a file: a run is a folder")
-        if resume and not self._config.is_file() and not self._only_described():
-            raise OutputError(f"{self.path} is no run that could go on: choose another folder")
+            raise OutputError(f"{self.path} is a file: a run needs a folder")
+        if resume and not self._config.is_file() and not self._has_no_results():
+            raise OutputError(f"{self.path} is not a resumable run: choose another folder")
         if not resume and (self.is_finished or not self._config.is_file()):
-            self._check_free()  # now, since no lock belongs into somebody's folder
+            self._check_free()  # before a lock file is written into a folder that is not a run
         with writing(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
 
-    def _begin(self, config: Mapping[str, Any]) -> None:
+    def _start(self, config: Mapping[str, Any]) -> None:
         self._check_free()
         with writing(self._data):
             self._data.unlink(missing_ok=True)
         write_json(self._config, config)
 
-    def _check_free(self) -> None:
-        if not self._only_described():
-            raise OutputError(
-                f"{self.path} exists: choose another folder, or go on with it (resume=True, --resume)"
-            )
-
-    def _only_described(self) -> bool:
-        """Whether there is no run, or it came no further than to say what it would do."""
-        if not self.path.exists():
-            return True
-        there = {file.name for file in self.path.iterdir() if file.suffix != PARTIAL}
-        return there <= {self._config.name, self._data.name, self._lock.name}
-
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        lock = FileLock(self._lock)
-        with writing(self._lock):
-            try:
-                lock.acquire(timeout=0)
-            except Timeout:
-                raise OutputError(
-                    f"{self.path} is being trained by another process: wait for it, or choose another folder"
-                ) from None
-        try:
-            yield
-        finally:
-            lock.release()
-
-    def _go_on(self, config: Mapping[str, Any]) -> None:
-        """Compare the settings with those that the run began with, or begin."""
-        begun = read_json_if_there(self._config)
-        if not begun:
+    def _resume(self, config: Mapping[str, Any]) -> None:
+        """Check that the settings are those that the run was started with."""
+        started = read_json_if_exists(self._config)
+        if not started:
             write_json(self._config, config)
             return
-        changed = sorted(_changed(begun, json.loads(json.dumps(config))))
+        changed = sorted(_changed(started, json.loads(json.dumps(config))))
         if changed:
             raise InputError(
-                f"{self.path} was begun with other settings ({', '.join(changed[:3])}): "
-                "start a new folder, or go on with the old ones"
+                f"{self.path} was started with other settings ({', '.join(changed[:3])}): use a new "
+                "folder, or restore them"
             )
+
+    def _check_free(self) -> None:
+        if not self._has_no_results():
+            raise OutputError(
+                f"{self.path} exists: choose another folder, or continue the run (resume=True, --resume)"
+            )
+
+    def _has_no_results(self) -> bool:
+        """Whether there is no run, or one that has not started training."""
+        if not self.path.exists():
+            return True
+        names = {file.name for file in self.path.iterdir() if file.suffix != PARTIAL}
+        return names <= {self._config.name, self._data.name, self._lock.name}
+
+    def _refuse(self) -> None:
+        raise OutputError(
+            f"another process is training in {self.path}: wait for it, or choose another folder"
+        )
 
 
 def _changed(left: Any, right: Any, name: str = "") -> set[str]:
-    """The settings in which two configs differ."""
+    """The names of the settings in which two configs differ."""
     if not isinstance(left, dict) or not isinstance(right, dict):
         return set() if left == right else {name}
     return {
@@ -184,11 +166,10 @@ def _changed(left: Any, right: Any, name: str = "") -> set[str]:
     }
 
 
-def _digest(sets: Mapping[str, Sequence[Lesson]]) -> str:
-    """A short name for exactly these lessons."""
-    digest = sha256()
-    for name, lessons in sets.items():
-        digest.update(name.encode())
-        for lesson in lessons:
-            digest.update(repr((lesson.context, lesson.candidates, lesson.targets)).encode())
-    return digest.hexdigest()[:16]
+def _digest(splits: Mapping[str, Sequence[Example]]) -> str:
+    """A short digest of the examples of all splits."""
+    return rows_digest(
+        (name, example.context, example.candidates, example.targets)
+        for name, examples in splits.items()
+        for example in examples
+    )

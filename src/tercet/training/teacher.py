@@ -1,4 +1,4 @@
-"""Lessons whose targets are another model's scores: what a student is to learn (distillation)."""
+"""Examples with a teacher's scores as targets, for distillation."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -10,115 +10,130 @@ from typing import TypeAlias
 import numpy as np
 
 from tercet.errors import InputError
-from tercet.models.load import load
-from tercet.records import Context, Floats, Lesson, as_text
-from tercet.training.checks import SCORES
-from tercet.training.lesson_sets import LessonSets
-from tercet.training.settings import ObjectiveConfig
-from tercet.training.word_shares import WordShares
+from tercet.formats.load import load
+from tercet.records import Context, Example, Floats, as_text
+from tercet.settings.recipe import Recipe
+from tercet.training.lexical_overlap import LexicalOverlap
+from tercet.training.negatives import check_enough, draw_negatives
+from tercet.training.objectives import OBJECTIVES
+from tercet.training.splits import DataSplits
+from tercet.training.targets import Targets
 
-Ask: TypeAlias = Callable[[Sequence[Context], Sequence[str]], Floats]
-"""The scores of contexts, each with the candidate at its place."""
+ScoreFunction: TypeAlias = Callable[[Sequence[Context], Sequence[str]], Floats]
+"""The scores of contexts and the candidates at their positions."""
 
-FURTHEST = 1.001
-"""How far from 0 a cosine may be, rounded."""
+MAX_COSINE = 1.001
+"""The largest absolute cosine, with rounding."""
+
+UNLIMITED = (-np.inf, np.inf)
 
 
-def taught(
-    sets: LessonSets,
-    teachers: Sequence[str],
-    objective: ObjectiveConfig,
-    *,
-    words: float = 0.0,
-    both_ways: bool = False,
-    negatives: int = 0,
-    seed: int = 0,
-    device: str | None = None,
-) -> LessonSets:
-    """The sets to learn from and to look at, with the teachers' mean scores; the test set keeps its own.
+def with_teacher_scores(splits: DataSplits, recipe: Recipe, *, device: str | None = None) -> DataSplits:
+    """Training and dev data with the mean scores of the recipe's teachers; test data is unchanged.
 
-    Args:
-        words: how much the share of the context's words that a candidate has counts beside the teacher's
-            score; the target is the weighted mean of both.
-        both_ways: that share is the mean of both ways, since neither text is the context of the other.
-        negatives: answers of other lessons, drawn once, that the teacher scores for each lesson too.
+    Random negatives are drawn here, once, because the teachers score them too.
     """
-    ask: Ask = partial(_mean, [load(teacher, device=device).score_pairs for teacher in teachers])
-    train, dev = (_accompanied(part, negatives, seed=seed) for part in (sets.train, sets.dev))
-    limits = (-np.inf, np.inf)
-    if objective.kind in SCORES:  # learnt pair by pair
-        train, dev = _pairs(train), _pairs(dev)
-        limits = (objective.lowest, objective.highest)
-    if words:
-        shares = WordShares(chain.from_iterable((as_text(each.context), *each.candidates) for each in train))
-        ask = partial(_with_words, ask, shares.of_either if both_ways else shares.of_pairs, words)
-    return replace(sets, train=with_scores(ask, train, limits), dev=with_scores(ask, dev, limits))
+    score: ScoreFunction = partial(
+        _mean_scores, [load(teacher, device=device).score_pairs for teacher in recipe.teachers]
+    )
+    count, seed = recipe.batches.negatives, recipe.training.seed
+    train, dev = (_with_negatives(part, count, seed=seed) for part in (splits.train, splits.dev))
+    limits = UNLIMITED
+    objective = recipe.objective
+    if OBJECTIVES[objective.kind].targets is Targets.SCORES:  # learns from single pairs
+        train, dev = _as_pairs(train), _as_pairs(dev)
+        limits = (objective.min_score, objective.max_score)
+        score = partial(_within_reach, score, limits)
+    if recipe.teacher_lexical_weight:
+        overlap = LexicalOverlap(
+            chain.from_iterable((as_text(example.context), *example.candidates) for example in train)
+        )
+        of_pairs = overlap.of_both if recipe.train.both_directions else overlap.of_contexts
+        score = partial(_with_overlap, score, of_pairs, recipe.teacher_lexical_weight)
+    return replace(splits, train=with_scores(score, train, limits), dev=with_scores(score, dev, limits))
 
 
-def _mean(asked: Sequence[Ask], contexts: Sequence[Context], candidates: Sequence[str]) -> Floats:
-    scores = [ask(contexts, candidates) for ask in asked]
+def with_scores(
+    score: ScoreFunction, examples: Sequence[Example], limits: tuple[float, float] = UNLIMITED
+) -> list[Example]:
+    """The examples with the scores of their candidates as targets, clipped to the limits."""
+    scores = score(
+        [example.context for example in examples for _ in example.candidates],
+        [text for example in examples for text in example.candidates],
+    )
+    ends = np.cumsum([len(example.candidates) for example in examples])[:-1]
+    rows = np.split(np.clip(scores, *limits), ends)
+    return [
+        replace(example, targets=tuple(map(float, row))) for example, row in zip(examples, rows, strict=True)
+    ]
+
+
+def with_random_negatives(examples: Sequence[Example], count: int, *, seed: int) -> Sequence[Example]:
+    """The examples with random answers of others added to their candidates."""
+    answers = list(dict.fromkeys(example.candidates[0] for example in examples))
+    check_enough(answers, count)
+    rng = random.Random(seed)
+    return [
+        replace(
+            example,
+            candidates=(*example.candidates, *draw_negatives(answers, example.candidates, count, rng)),
+        )
+        for example in examples
+    ]
+
+
+def _with_negatives(examples: Sequence[Example], count: int, *, seed: int) -> Sequence[Example]:
+    """With random negatives, unless the examples have negatives already."""
+    alone = all(len(example.candidates) == 1 for example in examples)
+    return with_random_negatives(examples, count, seed=seed) if alone and count else examples
+
+
+def _mean_scores(
+    scorers: Sequence[ScoreFunction], contexts: Sequence[Context], candidates: Sequence[str]
+) -> Floats:
+    scores = [score(contexts, candidates) for score in scorers]
     if len(scores) > 1:
         for each in scores:
-            _check_range(each, "several teachers are of one mind about scores from -1 to 1")
+            _check_range(each, "several teachers need scores from -1 to 1")
     mean: Floats = np.mean(scores, axis=0)
     return mean
 
 
-def _with_words(
-    ask: Ask, share: Ask, words: float, contexts: Sequence[Context], candidates: Sequence[str]
+def _with_overlap(
+    score: ScoreFunction,
+    overlap: ScoreFunction,
+    weight: float,
+    contexts: Sequence[Context],
+    candidates: Sequence[str],
 ) -> Floats:
-    scores, common = ask(contexts, candidates), share(contexts, candidates)
-    _check_range(scores, "teacher_words counts beside scores from -1 to 1")
-    return np.average([scores, common], axis=0, weights=[1, words]).astype(np.float32)
+    scores, shares = score(contexts, candidates), overlap(contexts, candidates)
+    _check_range(scores, "teacher_lexical_weight needs scores from -1 to 1")
+    return np.average([scores, shares], axis=0, weights=[1, weight]).astype(np.float32)
 
 
-def _check_range(scores: Floats, reason: str) -> None:
-    furthest = np.abs(scores).max(initial=0)
-    if furthest > FURTHEST:
+def _within_reach(
+    score: ScoreFunction, limits: tuple[float, float], contexts: Sequence[Context], candidates: Sequence[str]
+) -> Floats:
+    """The scores, if the range of the objective is theirs; negative cosines may be clipped."""
+    scores = score(contexts, candidates)
+    low, high = float(scores.min(initial=limits[0])), float(scores.max(initial=limits[1]))
+    rounding = MAX_COSINE - 1
+    if high > limits[1] + rounding or low < limits[0] - (limits[1] - limits[0]) - rounding:
         raise InputError(
-            f"{reason}, and a teacher's reach {furthest:.3g}: take teachers by cosine or with a sigmoid"
+            f"the teacher's scores range from {low:.3g} to {high:.3g}, and the objective's from "
+            f"{limits[0]:g} to {limits[1]:g}: set min_score and max_score in [objective] to the teacher's "
+            "range, or use a teacher with a cosine similarity or a sigmoid activation"
+        )
+    return scores
+
+
+def _check_range(scores: Floats, requirement: str) -> None:
+    largest = np.abs(scores).max(initial=0)
+    if largest > MAX_COSINE:
+        raise InputError(
+            f"{requirement}, got {largest:.3g}: use teachers with a cosine similarity or a sigmoid activation"
         )
 
 
-def _accompanied(lessons: Sequence[Lesson], count: int, *, seed: int) -> Sequence[Lesson]:
-    """With others' answers, unless lessons have wrong candidates already."""
-    alone = all(len(lesson.candidates) == 1 for lesson in lessons)
-    return with_others(lessons, count, seed=seed) if alone and count else lessons
-
-
-def with_others(lessons: Sequence[Lesson], count: int, *, seed: int) -> Sequence[Lesson]:
-    """Lessons with answers of others beside their own candidates."""
-    answers = list(dict.fromkeys(lesson.candidates[0] for lesson in lessons))
-    if count and len(answers) <= count:
-        raise InputError(
-            f"{count} negatives cannot be drawn from {len(answers)} different answers: ask for fewer"
-        )
-    chance = random.Random(seed)
-    return [
-        replace(lesson, candidates=lesson.candidates + _others(lesson, answers, count, chance))
-        for lesson in lessons
-    ]
-
-
-def _others(lesson: Lesson, answers: list[str], count: int, chance: random.Random) -> tuple[str, ...]:
-    drawn = chance.sample(answers, count + 1)
-    return tuple(text for text in drawn if text not in lesson.candidates)[:count]
-
-
-def with_scores(
-    ask: Ask, lessons: Sequence[Lesson], limits: tuple[float, float] = (-np.inf, np.inf)
-) -> list[Lesson]:
-    """Lessons with what ``ask`` says of each candidate as targets, none beyond the limits."""
-    scores = ask(
-        [lesson.context for lesson in lessons for _ in lesson.candidates],
-        [text for lesson in lessons for text in lesson.candidates],
-    )
-    ends = np.cumsum([len(lesson.candidates) for lesson in lessons])[:-1]
-    rows = np.split(np.clip(scores, *limits), ends)
-    return [
-        replace(lesson, targets=tuple(map(float, row))) for lesson, row in zip(lessons, rows, strict=True)
-    ]
-
-
-def _pairs(lessons: Sequence[Lesson]) -> list[Lesson]:
-    return [replace(lesson, candidates=(text,)) for lesson in lessons for text in lesson.candidates]
+def _as_pairs(examples: Sequence[Example]) -> list[Example]:
+    return [replace(example, candidates=(text,)) for example in examples for text in example.candidates]

@@ -1,4 +1,4 @@
-"""A WordPiece vocabulary made from text, for a model that begins with nothing."""
+"""A WordPiece vocabulary learnt from text, for new models."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -9,20 +9,20 @@ from tokenizers.processors import TemplateProcessing
 from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
 from tercet.errors import DataError
-from tercet.models.tokenizer import SEGMENTS
+from tercet.text.tokenizer import SEGMENTS
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-PADDING, UNKNOWN, FIRST, END, MASK = SPECIAL
-INSIDE = "##"
-"""Before a piece that does not begin a word."""
+PADDING, UNKNOWN, CLS, SEP, MASK = SPECIAL
+CONTINUES = "##"
+"""Prefix of a piece that continues a word."""
 
 
 def make_tokenizer(
     texts: Iterable[str], *, size: int, lowercase: bool, max_tokens: int
 ) -> PreTrainedTokenizerBase:
-    """A tokenizer of at most ``size`` pieces, learnt from the texts.
+    """A tokenizer with at most ``size`` pieces, learnt from the texts.
 
-    Accents and the syllables of Hangul stay whole, unlike in BERT's uncased vocabulary.
+    Accents and Hangul syllables are preserved, unlike in BERT's uncased vocabulary.
     """
     rust = Tokenizer(models.WordPiece(unk_token=UNKNOWN))
     rust.normalizer = normalizers.BertNormalizer(lowercase=lowercase, strip_accents=False)
@@ -31,15 +31,15 @@ def make_tokenizer(
     rust.model = models.WordPiece(_pieces(rust, list(texts), size=size), unk_token=UNKNOWN)
     rust.add_special_tokens(list(SPECIAL))
     rust.post_processor = TemplateProcessing(
-        single=f"{FIRST} $A {END}",
-        pair=f"{FIRST} $A {END} $B:1 {END}:1",
-        special_tokens=[(token, rust.token_to_id(token)) for token in (FIRST, END)],
+        single=f"{CLS} $A {SEP}",
+        pair=f"{CLS} $A {SEP} $B:1 {SEP}:1",
+        special_tokens=[(token, rust.token_to_id(token)) for token in (CLS, SEP)],
     )
     names: dict[str, Any] = {
         "pad_token": PADDING,
         "unk_token": UNKNOWN,
-        "cls_token": FIRST,
-        "sep_token": END,
+        "cls_token": CLS,
+        "sep_token": SEP,
         "mask_token": MASK,
         "model_input_names": ["input_ids", SEGMENTS, "attention_mask"],
     }
@@ -47,16 +47,16 @@ def make_tokenizer(
 
 
 def _pieces(rust: Tokenizer, texts: Sequence[str], *, size: int) -> dict[str, int]:
-    """Word pieces and their numbers, the same for the same texts.
+    """Word pieces and their ids, reproducible for the same texts.
 
-    Left alone, the trainer numbers the letters inside words in the order of a hash map, and that decides
-    between pieces that come equally often. As special tokens they have their numbers beforehand.
+    By default, the trainer numbers characters in the order of a hash map, which decides between equally
+    frequent pieces. Passing them as special tokens fixes their ids.
     """
-    letters = Counter(letter for text in texts for letter in rust.normalizer.normalize_str(text))
-    common = [letter for letter, _ in letters.most_common(size // 4) if not letter.isspace()]
+    characters = Counter(character for text in texts for character in rust.normalizer.normalize_str(text))
+    common = [character for character, _ in characters.most_common(size // 4) if not character.isspace()]
     if not common:
-        raise DataError("there is no text to make a vocabulary from")
-    inside = [f"{INSIDE}{letter}" for letter in sorted(common)]
+        raise DataError("there is no text to learn a vocabulary from")
+    inside = [f"{CONTINUES}{character}" for character in sorted(common)]
     trainer = trainers.WordPieceTrainer(
         vocab_size=size,
         special_tokens=[*SPECIAL, *inside],

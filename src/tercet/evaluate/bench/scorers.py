@@ -1,4 +1,7 @@
-"""The table of inference times of Humeau et al. (2020), on this machine, beside sentence-transformers."""
+"""The inference times of Humeau et al. (2020), table 5, on this machine and beside sentence-transformers.
+
+Only public calls are timed, such as ``scorer.match``.
+"""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -7,32 +10,34 @@ from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from tercet.config import CrossConfig, PolyConfig
+from tercet.arrays import top_k, unit_vectors
 from tercet.data.sample import questions
 from tercet.evaluate.bench.rounds import Action
-from tercet.models.bi import BiEncoder
-from tercet.models.code_layer import CodeTensors
-from tercet.models.cross import CrossEncoder
-from tercet.models.dual import DualEncoder
-from tercet.models.load import load
-from tercet.models.poly import PolyEncoder
+from tercet.formats.load import load
+from tercet.records import Floats
+from tercet.scorers.bi import BiEncoder
+from tercet.scorers.cross import CrossEncoder
+from tercet.scorers.dual import DualEncoder
+from tercet.scorers.poly import PolyEncoder
+from tercet.settings.models import CrossConfig, PolyConfig
 
 CODES = (16, 64, 360)
-BEST = 10
+TOP_K = 10
 PEER = "sentence-transformers"
-PAIRS_READ = 500
-"""Of a cross-encoder; the time for more is worked out from these."""
+PAPER = "paper's formula"
+CROSS_PAIRS = 500
+"""Pairs that a cross-encoder scores; times for more are extrapolated."""
 
 
 @dataclass(frozen=True)
-class Contestants:
-    """Models over one backbone: ours, and the same weights in sentence-transformers, if installed."""
+class BenchModels:
+    """Models built on one backbone: ours and, if installed, the same weights in sentence-transformers."""
 
     dual: dict[str, DualEncoder]
     cross: CrossEncoder
@@ -41,137 +46,152 @@ class Contestants:
 
     @property
     def device(self) -> torch.device:
-        """Where they run."""
-        return next(self.cross.parameters()).device
+        """Where all models run."""
+        return self.cross.device
 
 
 @contextmanager
-def contestants(source: str, *, device: str, peers: bool = True) -> Iterator[Contestants]:
-    """A bi-encoder, poly-encoders and a cross-encoder, not trained: that does not change their times."""
+def bench_models(source: str, *, device: str, peers: bool = True) -> Iterator[BenchModels]:
+    """A bi-encoder, poly-encoders and a cross-encoder. They are untrained, which does not change their times.
+
+    Args:
+        source: the backbone.
+        peers: also time sentence-transformers, if it is installed.
+    """
     bi = load(source, device=device)
     if not isinstance(bi, BiEncoder):
         bi = BiEncoder.from_backbone(source, device=device)
     dual: dict[str, DualEncoder] = {"bi": bi}
     for codes in CODES:
-        limit = max(bi.tokenizer.max_tokens, codes)
         dual[f"poly {codes}"] = PolyEncoder.from_backbone(
-            source, config=PolyConfig(codes=codes), max_tokens=limit, device=device
+            source,
+            config=PolyConfig(codes=codes),
+            max_tokens=max(bi.tokenizer.max_tokens, codes),
+            device=device,
         )
     cross = CrossEncoder.from_backbone(source, config=CrossConfig(head="native"), device=device)
-    there = peers and find_spec("sentence_transformers") is not None
+    has_peers = peers and find_spec("sentence_transformers") is not None
     with TemporaryDirectory() as folder:
-        yield Contestants(dual, cross, **(_peers(bi, cross, Path(folder), device) if there else {}))
+        yield BenchModels(dual, cross, **(_peers(bi, cross, Path(folder), device) if has_peers else {}))
 
 
-def _peers(bi: BiEncoder, cross: CrossEncoder, folder: Path, device: str) -> dict[str, Any]:
-    from sentence_transformers import CrossEncoder as TheirCross
-    from sentence_transformers import SentenceTransformer
-
-    return {
-        "peer_bi": SentenceTransformer(str(bi.save(folder / "bi")), device=device),
-        "peer_cross": TheirCross(str(cross.save(folder / "cross")), device=device),
-    }
+Measurement: TypeAlias = tuple[int, dict[str, Action]]
+"""The number of candidates, texts or pairs, and the actions to compare."""
 
 
-def answering(models: Contestants, candidates: int) -> dict[str, Action]:
-    """One context to its best candidates, whose vectors are kept; a cross-encoder reads all pairs."""
+def ranking(models: BenchModels, candidates: int) -> Measurement:
+    """From one context to its best candidates.
+
+    The vectors of the candidates are cached. A cross-encoder scores every pair.
+    """
     context = questions()[0].context
-    made: dict[str, Action] = {}
+    actions: dict[str, Action] = {}
     for name, scorer in models.dual.items():
-        vectors = _vectors(candidates, scorer.width, models.device)
-        made[name] = Action(_answer(scorer, context, vectors, scorer.match_codes))
+        vectors = torch.from_numpy(_random_vectors(candidates, scorer.width)).to(models.device)
+        actions[name] = Action(partial(_rank, scorer, context, vectors))
         if isinstance(scorer, PolyEncoder):
-            made[f"{name}, paper's formula"] = Action(_answer(scorer, context, vectors, paper_formula))
-    made["cross"] = _reading(models.cross.score_pairs, context, candidates)
+            actions[f"{name}, {PAPER}"] = Action(partial(_rank_by_paper, scorer, context, vectors))
+    actions["cross"] = _cross_action(models.cross.score_pairs, context, candidates)
     if models.peer_bi is not None:
-        made[f"bi, {PEER}"] = Action(_their_answer(models.peer_bi, context, candidates, models.device))
-        made[f"cross, {PEER}"] = _reading(
+        actions[f"bi, {PEER}"] = Action(_peer_rank(models.peer_bi, context, candidates, models.device))
+        actions[f"cross, {PEER}"] = _cross_action(
             lambda left, right: models.peer_cross.predict(list(zip(left, right, strict=True))),
             context,
             candidates,
         )
-    return made
+    return candidates, actions
 
 
-def searching(models: Contestants, candidates: int) -> dict[str, Action]:
-    """One context's codes to the best vectors of an exact index; nothing without the extra."""
+def searching(models: BenchModels, candidates: int) -> Measurement:
+    """From the codes of one context to the best vectors of an exact index; empty without the extra."""
     if find_spec("simsimd") is None:
-        return {}
+        return candidates, {}
     from tercet.index.exact import ExactIndex
 
     context = questions()[0].context
     width = models.dual["bi"].width
     index = ExactIndex(width)
-    index.add(np.arange(candidates), _vectors(candidates, width, torch.device("cpu")).numpy())
-    return {
-        name: Action(partial(index.search, scorer.encode_contexts([context]), BEST))
+    index.add(np.arange(candidates), _random_vectors(candidates, width))
+    return candidates, {
+        name: Action(partial(index.search, scorer.encode_contexts([context]), TOP_K))
         for name, scorer in models.dual.items()
     }
 
 
-def encoding(models: Contestants) -> tuple[int, dict[str, Action]]:
-    """How many texts there are, and their encoding."""
+def encoding(models: BenchModels) -> Measurement:
+    """From texts to vectors."""
     texts = _texts()
     bi = models.dual["bi"]
-    made = {"tercet": Action(lambda: bi.encode_candidates(texts))}
+    actions = {"tercet": Action(lambda: bi.encode_candidates(texts))}
     if models.peer_bi is not None:
-        made[PEER] = Action(lambda: models.peer_bi.encode(texts))
-    return len(texts), made
+        actions[PEER] = Action(lambda: models.peer_bi.encode(texts))
+    return len(texts), actions
 
 
-def reranking(models: Contestants) -> tuple[int, dict[str, Action]]:
-    """How many pairs there are, and their reading."""
-    asked = questions()
-    pairs = [(one.context, other.answer) for one in asked[:4] for other in asked]
+def reranking(models: BenchModels) -> Measurement:
+    """From pairs to the scores of a cross-encoder."""
+    sample = questions()
+    pairs = [(question.context, other.answer) for question in sample[:4] for other in sample]
     left, right = zip(*pairs, strict=True)
-    made = {"tercet": Action(lambda: models.cross.score_pairs(left, right))}
+    actions = {"tercet": Action(lambda: models.cross.score_pairs(left, right))}
     if models.peer_cross is not None:
-        made[PEER] = Action(lambda: models.peer_cross.predict(pairs))
-    return len(pairs), made
+        actions[PEER] = Action(lambda: models.peer_cross.predict(pairs))
+    return len(pairs), actions
 
 
-def paper_formula(codes: CodeTensors, candidates: Tensor) -> Tensor:
-    """``[1, C]``: attend over the codes, sum them up for each candidate, multiply."""
-    vectors = codes.vectors[0]
-    weights = (candidates @ vectors.T).softmax(dim=-1)  # [C, M]
-    return ((weights @ vectors) * candidates).sum(dim=-1).unsqueeze(0)
+def paper_formula(codes: Tensor, candidates: Tensor) -> Tensor:
+    """``[1, C]``: attend over the codes, sum them up for each candidate, multiply.
+
+    Args:
+        codes: ``[1, M, D]``
+        candidates: ``[C, D]``
+    """
+    weights = (candidates @ codes[0].T).softmax(dim=-1)  # [C, M]
+    return ((weights @ codes[0]) * candidates).sum(dim=-1).unsqueeze(0)
 
 
-def _answer(
-    scorer: DualEncoder, context: str, vectors: Tensor, match: Callable[[CodeTensors, Tensor], Tensor]
-) -> Callable[[], object]:
-    @torch.inference_mode()
-    def answer() -> list[int]:
-        codes = scorer.context_codes(scorer.token_ids([context], "context"))
-        best: list[int] = match(codes, vectors)[0].topk(BEST).indices.tolist()
-        return best
-
-    return answer
+def _rank(scorer: DualEncoder, context: str, vectors: Tensor) -> list[int]:
+    scores = scorer.match(scorer.encode_contexts([context]), vectors)
+    best: list[int] = top_k(scores[0], TOP_K).tolist()
+    return best
 
 
-def _their_answer(peer: Any, context: str, candidates: int, device: torch.device) -> Callable[[], object]:
-    vectors = _vectors(candidates, peer.get_embedding_dimension(), device)
-
-    def answer() -> object:
-        from sentence_transformers.util import semantic_search
-
-        return semantic_search(peer.encode(context, convert_to_tensor=True), vectors, top_k=BEST)
-
-    return answer
+@torch.inference_mode()
+def _rank_by_paper(scorer: DualEncoder, context: str, vectors: Tensor) -> list[int]:
+    codes = torch.from_numpy(scorer.encode_contexts([context]).vectors).to(vectors.device)
+    best: list[int] = paper_formula(codes, vectors)[0].topk(TOP_K).indices.tolist()
+    return best
 
 
-def _reading(score: Callable[..., object], context: str, candidates: int) -> Action:
-    read = min(candidates, PAIRS_READ)
+def _peer_rank(peer: Any, context: str, candidates: int, device: torch.device) -> Callable[[], object]:
+    from sentence_transformers.util import semantic_search
+
+    vectors = torch.from_numpy(_random_vectors(candidates, peer.get_embedding_dimension())).to(device)
+    return lambda: semantic_search(peer.encode(context, convert_to_tensor=True), vectors, top_k=TOP_K)
+
+
+def _peers(bi: BiEncoder, cross: CrossEncoder, folder: Path, device: str) -> dict[str, Any]:
+    from sentence_transformers import CrossEncoder as PeerCrossEncoder
+    from sentence_transformers import SentenceTransformer
+
+    return {
+        "peer_bi": SentenceTransformer(str(bi.save(folder / "bi")), device=device),
+        "peer_cross": PeerCrossEncoder(str(cross.save(folder / "cross")), device=device),
+    }
+
+
+def _cross_action(score: Callable[..., object], context: str, candidates: int) -> Action:
+    count = min(candidates, CROSS_PAIRS)
     texts = _texts()
-    right = [texts[place % len(texts)] for place in range(read)]
-    return Action(lambda: score([context] * read, right), times=candidates / read)
+    right = [texts[position % len(texts)] for position in range(count)]
+    return Action(lambda: score([context] * count, right), times=candidates / count)
 
 
 def _texts() -> list[str]:
-    return [text for each in questions() for text in (each.context, each.answer)]
+    return [text for question in questions() for text in (question.context, question.answer)]
 
 
-def _vectors(count: int, width: int, device: torch.device) -> Tensor:
-    """Of length 1, by chance: what they hold does not change the time."""
-    chance = torch.Generator().manual_seed(0)
-    return torch.nn.functional.normalize(torch.randn(count, width, generator=chance), dim=-1).to(device)
+def _random_vectors(count: int, width: int) -> Floats:
+    """``[count, width]``: random unit vectors; their values do not change the time."""
+    rng = np.random.default_rng(0)
+    return unit_vectors(rng.standard_normal((count, width), dtype=np.float32))

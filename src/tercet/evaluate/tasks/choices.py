@@ -1,181 +1,182 @@
-"""Tasks on candidates that come with their context: choose the right one, put the near before the far."""
+"""Tasks on candidates that belong to a context: find the right one, rank the positive before the negative."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from tercet.errors import DataError, InputError
-from tercet.evaluate.metrics import places
-from tercet.evaluate.results import Case, Result, check_scores
+from tercet.evaluate.metrics import ranks
+from tercet.evaluate.results import Case, Result, check_finite
 from tercet.evaluate.significance import MeanOf
 from tercet.evaluate.tasks.scoring import given_scores, score_blocks
-from tercet.models.cross import CrossEncoder
-from tercet.models.scorer import Scorer
-from tercet.records import Counts, Floats, Lesson
+from tercet.records import Example, Floats, Ints
+from tercet.scorers.cross import CrossEncoder
+from tercet.scorers.scorer import Scorer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from tercet.evaluate.significance import Measure
-
 DEPTHS = (1, 2, 5, 10)
-MOST_FOR_A_CROSS_ENCODER = 100_000
-"""Pairs of every context and every answer; more take it hours where the others take seconds."""
-WRONG_SHOWN = 100_000
-"""Scores of wrong candidates that are kept for a picture."""
+"""The values of k in R@k."""
+MAX_CROSS_ENCODER_PAIRS = 100_000
+"""More pairs would take a cross-encoder hours where other scorers take seconds."""
+HISTOGRAM_SCORES = 100_000
+"""Scores of wrong candidates that are kept for a histogram."""
 
 
 @dataclass(frozen=True)
 class ChoiceTask:
-    """The right one among given candidates (R@k/C), or among the answers of all contexts."""
+    """Find the right candidate among the given ones (R@k/C), or among the answers of all contexts."""
 
     name: str
-    lessons: Sequence[Lesson]
+    examples: Sequence[Example]
     among_all: bool = False
 
     def __post_init__(self) -> None:
         fewest = 1 if self.among_all else 2
-        for lesson in self.lessons:
-            if len(lesson.candidates) < fewest:
-                raise DataError(f"{lesson.where}: one candidate leaves no choice: give at least two")
-        if self.among_all and len(self._texts) < 2:
-            raise InputError(f"{self.name}: all rows have the same answer: there is no choice")
+        for example in self.examples:
+            if len(example.candidates) < fewest:
+                raise DataError(f"{example.location}: a choice needs at least 2 candidates, got 1")
+        if self.among_all and len(self._answers) < 2:
+            raise InputError(f"{self.name}: a choice needs different answers, and all rows have the same")
 
     def texts(self) -> list[str]:
-        """What a baseline learns its words from."""
-        return _candidates(self.lessons)
+        """The texts that a baseline is fitted to."""
+        return _candidates(self.examples)
 
     def check(self, scorer: Scorer) -> None:
-        """A cross-encoder needs candidates that were chosen before."""
-        pairs = len(self.lessons) * len(self._texts)
-        if self.among_all and isinstance(scorer, CrossEncoder) and pairs > MOST_FOR_A_CROSS_ENCODER:
+        """Raise if a cross-encoder would have to score too many pairs."""
+        pairs = len(self.examples) * len(self._answers)
+        if self.among_all and isinstance(scorer, CrossEncoder) and pairs > MAX_CROSS_ENCODER_PAIRS:
             raise InputError(
-                f"{self.name}: a cross-encoder would read {pairs:,} pairs; give each context its candidates, "
-                "or measure retrieval with --rerank"
+                f"{self.name}: a cross-encoder would score {pairs:,} pairs: give each context its own "
+                "candidates, or use a retrieval task with --reranker"
             )
 
     def run(self, scorer: Scorer, model: str) -> Result:
-        """R@k for k below the number of candidates, and MRR; equal scores count against the model."""
+        """R@k for each k below the number of candidates, and MRR; ties count against the model."""
         self.check(scorer)
-        parts = [_Read.of(scores, answers, model) for scores, answers in self._blocks(scorer)]
-        read = _Read(*(np.concatenate(column) for column in zip(*parts, strict=True)))
-        most = len(self._texts) if self.among_all else max(len(each.candidates) for each in self.lessons)
-        columns: dict[str, NDArray[Any]] = {"place": read.places, "MRR": 1 / read.places}
-        measures: dict[str, Measure] = {}
-        for depth in DEPTHS:
-            if depth < most:
-                name = f"R@{depth}/{most}"
-                columns[name] = read.places <= depth
-                measures[name] = MeanOf(name)
-        measures["MRR"] = MeanOf("MRR")
+        parts = [_Outcome.of(scores, answers, model) for scores, answers in self._blocks(scorer)]
+        outcome = _Outcome(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+        most = len(self._answers) if self.among_all else max(len(each.candidates) for each in self.examples)
+        recalls = {f"R@{depth}/{most}": outcome.ranks <= depth for depth in DEPTHS if depth < most}
         return Result(
             self.name,
             model,
-            measures,
-            columns,
-            read.places.astype(np.float64),
-            lambda place: self._case(read, place),
-            right=read.right,
-            wrong=read.wrong[:: max(1, len(read.wrong) // WRONG_SHOWN)],
+            {name: MeanOf(name) for name in (*recalls, "MRR")},
+            {"rank": outcome.ranks, "MRR": 1 / outcome.ranks, **recalls},
+            outcome.ranks.astype(np.float64),
+            lambda position: self._case(outcome, position),
+            positive_scores=outcome.right,
+            negative_scores=outcome.wrong[:: max(1, len(outcome.wrong) // HISTOGRAM_SCORES)],
         )
 
-    def _blocks(self, scorer: Scorer) -> Iterator[tuple[Floats, Counts]]:
-        """Scores ``[b, C]`` and the places of the right candidates ``[b]``."""
+    def _blocks(self, scorer: Scorer) -> Iterator[tuple[Floats, Ints]]:
+        """Scores ``[b, C]`` and the indices of the right candidates ``[b]``."""
         if not self.among_all:
-            yield given_scores(scorer, self.lessons), np.zeros(len(self.lessons), dtype=np.int64)
+            yield given_scores(scorer, self.examples), np.zeros(len(self.examples), dtype=np.int64)
             return
+        contexts = [example.context for example in self.examples]
         start = 0
-        for scores in score_blocks(scorer, [lesson.context for lesson in self.lessons], list(self._texts)):
-            block = self.lessons[start : start + len(scores)]
+        for scores in score_blocks(scorer, contexts, list(self._answers)):
+            block = self.examples[start : start + len(scores)]
             start += len(scores)
-            yield scores, np.array([self._texts[lesson.candidates[0]] for lesson in block], dtype=np.int64)
+            yield (
+                scores,
+                np.array([self._answers[example.candidates[0]] for example in block], dtype=np.int64),
+            )
 
     @cached_property
-    def _texts(self) -> dict[str, int]:
-        """The different answers, and their places."""
-        return {
-            text: place
-            for place, text in enumerate(dict.fromkeys(each.candidates[0] for each in self.lessons))
-        }
+    def _answers(self) -> dict[str, int]:
+        """The distinct answers and their indices."""
+        distinct = dict.fromkeys(example.candidates[0] for example in self.examples)
+        return {text: position for position, text in enumerate(distinct)}
 
-    def _case(self, read: "_Read", row: int) -> Case:
-        lesson = self.lessons[row]
-        texts = list(self._texts) if self.among_all else lesson.candidates
+    def _case(self, outcome: "_Outcome", row: int) -> Case:
+        example = self.examples[row]
+        texts = list(self._answers) if self.among_all else example.candidates
         return Case(
-            lesson.context,
-            wanted=f"{read.right[row]:.4f} {lesson.candidates[0]}",
-            got=f"{read.best[row]:.4f} {texts[int(read.chosen[row])]}",
+            example.context,
+            wanted=f"{outcome.right[row]:.4f} {example.candidates[0]}",
+            got=f"{outcome.best[row]:.4f} {texts[int(outcome.chosen[row])]}",
         )
 
 
 @dataclass(frozen=True)
 class TripletTask:
-    """Whether the near text scores higher than the far one."""
+    """Whether the positive scores higher than the negative."""
 
     name: str
-    lessons: Sequence[Lesson]
+    examples: Sequence[Example]
 
     def __post_init__(self) -> None:
-        for lesson in self.lessons:
-            if len(lesson.candidates) != 2:
-                raise DataError(f"{lesson.where}: a triplet has one near and one far text")
+        for example in self.examples:
+            if len(example.candidates) != 2:
+                raise DataError(
+                    f"{example.location}: a triplet needs one positive and one negative, "
+                    f"got {len(example.candidates)} candidates"
+                )
 
     def texts(self) -> list[str]:
-        """What a baseline learns its words from."""
-        return _candidates(self.lessons)
+        """The texts that a baseline is fitted to."""
+        return _candidates(self.examples)
 
     def check(self, scorer: Scorer) -> None:
-        """Every scorer can do it."""
+        """Every scorer can do this task."""
 
     def run(self, scorer: Scorer, model: str) -> Result:
         """Accuracy; equal scores are wrong."""
-        contexts = [lesson.context for lesson in self.lessons]
-        near, far = (
-            scorer.score_pairs(contexts, [lesson.candidates[side] for lesson in self.lessons])
+        contexts = [example.context for example in self.examples]
+        positive, negative = (
+            scorer.score_pairs(contexts, [example.candidates[side] for example in self.examples])
             for side in (0, 1)
         )
-        gaps: NDArray[np.float64] = near.astype(np.float64) - far
-        check_scores(gaps, model)
+        gaps: NDArray[np.float64] = positive.astype(np.float64) - negative
+        check_finite(gaps, model)
         return Result(
             self.name,
             model,
             {"accuracy": MeanOf("right")},
             {"right": gaps > 0},
             -gaps,
-            lambda place: Case(
-                contexts[place],
-                wanted=f"{near[place]:.4f} {self.lessons[place].candidates[0]}",
-                got=f"{far[place]:.4f} {self.lessons[place].candidates[1]}",
+            lambda position: Case(
+                contexts[position],
+                wanted=f"{positive[position]:.4f} {self.examples[position].candidates[0]}",
+                got=f"{negative[position]:.4f} {self.examples[position].candidates[1]}",
             ),
-            right=near,
-            wrong=far,
+            positive_scores=positive,
+            negative_scores=negative,
         )
 
 
-class _Read(NamedTuple):
-    """Of each row: the right one's place and score, which was best and its score; and all wrong scores."""
+class _Outcome(NamedTuple):
+    """What is kept of the scores of contexts."""
 
-    places: Counts
+    ranks: Ints
+    """``[b]``: of the right candidate."""
     right: Floats
-    chosen: Counts
+    """``[b]``: scores of the right candidate."""
+    chosen: Ints
+    """``[b]``: indices of the best candidate."""
     best: Floats
+    """``[b]``: scores of the best candidate."""
     wrong: Floats
+    """Scores of all wrong candidates."""
 
     @classmethod
-    def of(cls, scores: Floats, answers: Counts, model: str) -> "_Read":
-        """What is kept of scores ``[b, C]``; −∞ is no candidate."""
+    def of(cls, scores: Floats, answers: Ints, model: str) -> "_Outcome":
+        """The outcome of scores ``[b, C]``; −∞ marks a missing candidate."""
         rows = np.arange(len(scores))
-        there = scores > -np.inf
-        check_scores(scores[there | np.isnan(scores)], model)
+        present = scores > -np.inf
+        check_finite(scores[present | np.isnan(scores)], model)
         chosen = scores.argmax(axis=1)
         right = scores[rows, answers]
-        found = places(scores, answers)
-        there[rows, answers] = False
-        return cls(found, right, chosen, scores[rows, chosen], scores[there])
+        present[rows, answers] = False
+        return cls(ranks(scores, answers), right, chosen, scores[rows, chosen], scores[present])
 
 
-def _candidates(lessons: Sequence[Lesson]) -> list[str]:
-    return list(dict.fromkeys(text for lesson in lessons for text in lesson.candidates))
+def _candidates(examples: Sequence[Example]) -> list[str]:
+    return list(dict.fromkeys(text for example in examples for text in example.candidates))

@@ -1,24 +1,24 @@
-"""Scores of many contexts, a block at a time."""
+"""Scores of many contexts, one block at a time."""
 
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from tercet.models.dual import DualEncoder
-from tercet.models.poly import PolyEncoder
-from tercet.models.scorer import Scorer
-from tercet.records import Context, Floats, Lesson
+from tercet.records import Context, Example, Floats, Ints
+from tercet.scorers.dual import DualEncoder
+from tercet.scorers.neural import NeuralScorer
+from tercet.scorers.scorer import Scorer
+from tercet.settings.chunks import ChunkConfig
 
-CELLS = 2**24
+SCORES_IN_MEMORY = 2**24
 """Scores that are held at once: 64 MB."""
 
 
 def score_blocks(scorer: Scorer, contexts: Sequence[Context], texts: Sequence[str]) -> Iterator[Floats]:
-    """``[b, C]``, b contexts at a time; texts are encoded once where they can be."""
-    size = max(1, CELLS // len(texts))
+    """``[b, C]`` per block of b contexts; a scorer that can cache vectors encodes the texts once."""
+    size = max(1, SCORES_IN_MEMORY // len(texts))
     blocks = (contexts[start : start + size] for start in range(0, len(contexts), size))
-    symmetric = isinstance(scorer, PolyEncoder) and scorer.config.symmetric
-    if not isinstance(scorer, DualEncoder) or symmetric:
+    if not isinstance(scorer, DualEncoder) or scorer.is_symmetric:
         yield from (scorer.score_many(block, texts) for block in blocks)
         return
     vectors = scorer.encode_candidates(texts)
@@ -26,13 +26,27 @@ def score_blocks(scorer: Scorer, contexts: Sequence[Context], texts: Sequence[st
         yield scorer.match(scorer.encode_contexts(block), vectors)
 
 
-def given_scores(scorer: Scorer, lessons: Sequence[Lesson]) -> Floats:
-    """``[N, C]``: each context against its own candidates; where a row has fewer, the rest is −∞."""
-    counts = [len(lesson.candidates) for lesson in lessons]
-    flat = scorer.score_pairs(
-        [lesson.context for lesson in lessons for _ in lesson.candidates],
-        [text for lesson in lessons for text in lesson.candidates],
+def split_documents(
+    scorer: Scorer, documents: Sequence[str], chunk: ChunkConfig | None
+) -> tuple[list[str], Ints]:
+    """The chunks of all documents, and ``[C]``: the position of the first chunk of each document.
+
+    A baseline reads whole documents: it has no maximum length.
+    """
+    if chunk is None or not isinstance(scorer, NeuralScorer):
+        return list(documents), np.arange(len(documents))
+    parts = scorer.chunks(documents, chunk)
+    texts = [text[part.start : part.end] for text, of in zip(documents, parts, strict=True) for part in of]
+    return texts, np.cumsum([0, *map(len, parts[:-1])])
+
+
+def given_scores(scorer: Scorer, examples: Sequence[Example]) -> Floats:
+    """``[N, C]``: each context against its own candidates; −∞ if a row has fewer than C."""
+    counts = [len(example.candidates) for example in examples]
+    scores = scorer.score_pairs(
+        [example.context for example in examples for _ in example.candidates],
+        [text for example in examples for text in example.candidates],
     )
     rows = np.full((len(counts), max(counts)), -np.inf, dtype=np.float32)
-    rows[np.arange(max(counts)) < np.array(counts)[:, None]] = flat
+    rows[np.arange(max(counts)) < np.array(counts)[:, None]] = scores
     return rows

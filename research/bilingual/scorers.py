@@ -1,0 +1,156 @@
+"""Train bi-, poly- and cross-encoders over the bilingual backbone, and make what they learn from.
+
+python research/bilingual/scorers.py vectors --work WORK  # vectors of the backbone
+python research/bilingual/scorers.py bi --work WORK --set 'name="bi_a"'
+python research/bilingual/scorers.py poly --work WORK --set 'name="poly_a"'
+python research/bilingual/scorers.py mine --work WORK  # vectors of the bi-encoder, and hard negatives
+python research/bilingual/scorers.py cross --work WORK --set 'name="cross_a"'
+
+WORK/backbone.safetensors must be there, for mine and cross also WORK/bi.safetensors. Word vectors are not
+trained. A run ends after the given time. It is measured with several shares of what the training added to the
+weights it started from; the weights of each share are saved as NAME-SHARE.safetensors.
+"""
+
+import argparse
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import torch
+from cross_training import CrossSettings, CrossTraining
+from dual_training import DualSettings, DualTraining
+from evaluation import Evaluator, means
+from mining import mine
+from model import DEVICE, Weights, build
+from pairs import PairSets
+from runs import LossLog, Schedule, add_settings, parse_settings, seeded, steps, write_result
+from safetensors.torch import load_file, save_file
+from scorer_models import Bi, Cross, Poly, between, read_weights, teacher_vectors, trained_weights
+from torch import Tensor, nn
+
+Settings = DualSettings | CrossSettings
+COMMANDS = ("vectors", "bi", "poly", "mine", "cross")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("command", choices=COMMANDS)
+    add_settings(parser)
+    options = parser.parse_args()
+    data = PairSets(options.work / "scorers.npz", small=options.small)
+    if options.command in ("vectors", "mine"):
+        write_teacher(options.command, data, options.work)
+        return
+    settings = parse_settings(CrossSettings if options.command == "cross" else DualSettings, options.set)
+    evaluator = Evaluator(options.work / "dev.npz", small=options.small)
+    train(options.command, settings, data, options.work, evaluator)
+
+
+def write_teacher(command: str, data: PairSets, work: Path) -> None:
+    """Write the vectors of the backbone, or those of the bi-encoder and hard negatives."""
+    name = "backbone" if command == "vectors" else "bi"
+    weights = read_weights(work, name)
+    data.file.check_rows(len(weights["word.weight"]), name)
+    left = DualSettings.left_tokens if name == "backbone" else CrossSettings.max_tokens
+    vectors = teacher_vectors(build(weights), data, left, DualSettings.right_tokens)
+    save_file({key: value.cpu().contiguous() for key, value in vectors.items()}, vectors_path(work, name))
+    if command == "mine":
+        np.savez_compressed(work / "mined.npz", **mine(data, vectors, len(weights["word.weight"])))
+
+
+def vectors_path(work: Path, name: str) -> Path:
+    return work / f"vectors-{name}.safetensors"
+
+
+def make_model(command: str, settings: Settings, weights: Weights) -> Bi | Poly | Cross:
+    if isinstance(settings, CrossSettings):
+        return Cross(weights, settings.cross_text_weight)
+    if command == "bi":
+        return Bi(weights)
+    return Poly(
+        weights,
+        codes=settings.codes,
+        seed=settings.seed,
+        code_scale=settings.code_scale,
+        candidate_scale=settings.candidate_scale,
+    )
+
+
+def make_training(
+    model: Bi | Poly | Cross, settings: Settings, data: PairSets, work: Path
+) -> DualTraining | CrossTraining:
+    if isinstance(settings, CrossSettings):
+        teacher = load_file(vectors_path(work, "bi"), device=str(DEVICE))
+        with np.load(work / "mined.npz", allow_pickle=False) as file:
+            mined = {name: file[name].astype(np.int64) for name in file.files}
+        return CrossTraining(model, data, teacher, mined, settings)
+    teacher = load_file(vectors_path(work, "backbone"), device=str(DEVICE))
+    return DualTraining(model, data, teacher, settings)
+
+
+def train(command: str, settings: Settings, data: PairSets, work: Path, evaluator: Evaluator) -> None:
+    rng = seeded(settings.seed)
+    weights = read_weights(work, settings.start)
+    for texts in (data.file, evaluator.file):
+        texts.check_rows(len(weights["word.weight"]), settings.start)
+    model = make_model(command, settings, weights)
+    for name, weight in model.named_parameters():
+        weight.requires_grad_(not name.endswith("word.weight"))
+    training = make_training(model, settings, data, work)
+    start = trained_weights(model)
+    log = optimize(model, settings, lambda: training.losses(rng))
+    seconds = log.seconds
+    end = trained_weights(model)
+    mixed = {share: between(start, end, share) for share in settings.shares}
+    for share, part in mixed.items():
+        save_file(part, work / f"{settings.name}-{share}.safetensors")
+    for share, part in mixed.items():
+        model.load_state_dict(part, strict=False)
+        results = evaluate(model, settings, evaluator)
+        np.savez_compressed(work / f"hits-{settings.name}-{share}.npz", **evaluator.hits)
+        write_result(
+            work,
+            kind=command,
+            name=settings.name,
+            share=share,
+            steps=log.steps,
+            seconds=round(seconds, 1),
+            **means(results),
+            settings=asdict(settings),
+            results=results,
+        )
+
+
+def optimize(model: nn.Module, settings: Settings, losses: Callable[[], dict[str, Tensor]]) -> LossLog:
+    """Train until the time is used up."""
+    named = [(name, weight) for name, weight in model.named_parameters() if weight.requires_grad]
+    body = [weight for name, weight in named if name != "codes"]
+    groups = [{"params": body, "lr": settings.lr}]
+    if codes := [weight for name, weight in named if name == "codes"]:
+        groups.append({"params": codes, "lr": settings.codes_lr})
+    optimizer = torch.optim.AdamW(groups, betas=(0.9, 0.98), weight_decay=0.01, fused=DEVICE.type == "cuda")
+    schedule = Schedule(optimizer, warmup=settings.warmup, min_steps=50)
+    log = LossLog(settings.name)
+    for step, done in steps(settings.seconds, settings.max_steps):
+        schedule.update(step, done)
+        found = losses()
+        optimizer.zero_grad(set_to_none=True)
+        sum(found.values()).backward()
+        nn.utils.clip_grad_norm_(body, 1.0)
+        optimizer.step()
+        log.add(found)
+    return log
+
+
+@torch.no_grad()
+def evaluate(model: Bi | Poly | Cross, settings: Settings, evaluator: Evaluator) -> dict[str, float]:
+    if isinstance(model, Cross):
+        return model.evaluate(evaluator, settings.max_queries)
+    return model.evaluate(evaluator)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,110 @@
+"""Bytes of files to numbered lines of text."""
+
+import codecs
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import TypeAlias
+
+from tercet.errors import DataError
+
+Lines: TypeAlias = Iterator[tuple[int, str]]
+"""Lines with their numbers, which start at 1; without line breaks."""
+
+BYTE_ORDER_MARKS = {
+    codecs.BOM_UTF32_LE: "utf-32",  # before UTF-16, whose mark it starts with
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+KOREAN = "cp949"
+
+
+def numbered_lines(name: str, file: Iterable[bytes], encoding: str = "") -> Lines:
+    """The lines of a file.
+
+    Args:
+        name: how errors call the file.
+        encoding: default: UTF-8, or what a byte order mark says.
+    """
+    parts = iter(file)
+    first = next(parts, b"")
+    codec = encoding or marked_encoding(first) or "utf-8"
+    if is_wide(codec):
+        return _wide_lines(name, chain([first], parts), codec)
+    if not encoding and 3 * first.count(0) > len(first):
+        raise DataError(
+            f"{name}: the file looks like UTF-16 without a byte order mark: give the encoding "
+            "(--encoding utf-16-le or utf-16-be, or encoding in TOML)"
+        )
+    return _narrow_lines(name, chain([first], parts), codec)
+
+
+def marked_encoding(start: bytes) -> str:
+    """The encoding that a byte order mark of two or four bytes means; empty without one."""
+    return next((codec for mark, codec in BYTE_ORDER_MARKS.items() if start.startswith(mark)), "")
+
+
+def is_wide(encoding: str) -> bool:
+    """Whether a line break has several bytes."""
+    return codecs.lookup(encoding).name.startswith(("utf-16", "utf-32"))
+
+
+def _narrow_lines(name: str, lines: Iterable[bytes], codec: str) -> Lines:
+    for number, raw in enumerate(lines, start=1):
+        try:
+            line = raw.decode(codec)
+        except UnicodeDecodeError as error:
+            raise _undecodable(name, number, codec, error) from None
+        yield number, _stripped(line, number)
+
+
+def _wide_lines(name: str, parts: Iterable[bytes], codec: str) -> Lines:
+    decoder = codecs.getincrementaldecoder(codec)()
+    pending, number = "", 1
+    for part in chain(parts, [None]):
+        try:
+            pending += decoder.decode(b"", final=True) if part is None else decoder.decode(part)
+        except UnicodeDecodeError as error:
+            raise _undecodable(name, number, codec, error) from None
+        except UnicodeError:  # that of utf-16 and utf-32 without an order of bytes
+            known = codecs.lookup(codec).name
+            raise DataError(
+                f"{name} does not start with a byte order mark: give {known}-le or {known}-be, or leave out "
+                "--encoding (encoding in TOML)"
+            ) from None
+        *complete, pending = pending.split("\n")
+        for line in complete:
+            yield number, _stripped(line, number)
+            number += 1
+    if pending:
+        yield number, _stripped(pending, number)
+
+
+def _stripped(line: str, number: int) -> str:
+    """The line without its line break and, if it is the first, without a byte order mark."""
+    line = line.removesuffix("\n").removesuffix("\r")
+    return line.removeprefix("\ufeff") if number == 1 else line
+
+
+def _undecodable(name: str, number: int, codec: str, error: UnicodeDecodeError) -> DataError:
+    shown = codec.upper() if codec.startswith("utf") else codec
+    guess = KOREAN if codec != KOREAN and _is_korean(error.object) else ""
+    advice = (
+        f"the line is valid {guess}: give --encoding {guess} (encoding in TOML)"
+        if guess
+        else "give the encoding of the file (--encoding latin-1, or encoding in TOML), or convert it"
+    )
+    return DataError(f"{name}, line {number}: byte {error.start + 1} is not {shown}: {advice}")
+
+
+def _is_korean(raw: bytes) -> bool:
+    """Whether bytes are CP949, and mostly characters of its older part, EUC-KR.
+
+    Single accented letters of Latin-1 are also valid CP949, as rare syllables that EUC-KR does not have.
+    """
+    try:
+        letters = [letter for letter in raw.decode(KOREAN) if not letter.isascii()]
+    except UnicodeDecodeError:
+        return False
+    in_euc_kr = sum(len(letter.encode("euc-kr", errors="ignore")) == 2 for letter in letters)
+    return 2 * in_euc_kr > len(letters)  # other syllables have eight bytes

@@ -1,0 +1,159 @@
+"""Hugging Face transformers in folders: safetensors only, and no code from the folder is run."""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import nn
+from transformers import CONFIG_MAPPING, AutoConfig, AutoModel, PreTrainedModel
+from transformers.utils import logging
+
+from tercet.encoders.encoder import Encoder
+from tercet.errors import ModelError
+from tercet.files.structured import read_json
+from tercet.formats.manifest import PARTIAL, read_manifest, reading
+
+PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
+
+
+class LoadReport(NamedTuple):
+    """Weights that a folder lacks, and weights that the model does not have."""
+
+    missing: Collection[str]
+    extra: Collection[str]
+
+
+def read_encoder(folder: Path, *, strict: bool = False) -> Encoder:
+    """The encoder in a Hugging Face folder.
+
+    Args:
+        strict: whether weights that the encoder does not have are an error, as in our own folders.
+    """
+    transformer, report = read_transformer(folder, AutoModel)
+    if any(name.startswith("pooler.") for name in report.missing):
+        transformer.register_module("pooler", None)  # was never stored, and is not needed
+    check_tensors(
+        folder,
+        missing=[name for name in report.missing if not name.startswith("pooler.")],
+        extra=report.extra if strict else (),
+    )
+    check_finite(transformer, folder)
+    return Encoder(transformer)
+
+
+def read_transformer(
+    folder: Path, auto_class: Any, *, new_labels: int | None = None
+) -> tuple[PreTrainedModel, LoadReport]:
+    """The model that one of transformers' Auto classes reads, and which weights were missing.
+
+    Args:
+        new_labels: the number of outputs of a new classifier, whatever the folder has.
+    """
+    labels = {} if new_labels is None else {"num_labels": new_labels}
+    _check_safe(folder)
+    try:
+        with silence_transformers():
+            config = AutoConfig.from_pretrained(
+                folder, local_files_only=True, trust_remote_code=False, **labels
+            )
+            transformer, report = auto_class.from_pretrained(
+                folder,
+                config=config,
+                ignore_mismatched_sizes=new_labels is not None,
+                dtype=torch.float32,
+                local_files_only=True,
+                output_loading_info=True,
+                trust_remote_code=False,
+                use_safetensors=True,
+            )
+    except Exception as error:  # a broken folder fails here in many ways
+        raise ModelError(f"cannot read the model in {folder}: {error}") from error
+    mismatched = [each[0] for each in report["mismatched_keys"]]
+    if any(name.startswith(f"{transformer.base_model_prefix}.") for name in mismatched):
+        raise ModelError(f"{folder} has weights whose shapes contradict config.json: {_some(mismatched)}")
+    for weight in transformer.parameters():
+        # memory-mapped weights are unaligned, and other kernels would change the last bit of a score
+        weight.data = weight.data.clone()
+    return transformer.eval(), LoadReport(report["missing_keys"], report["unexpected_keys"])
+
+
+def write_encoder(encoder: Encoder, folder: Path) -> None:
+    """Write the transformer to a Hugging Face folder."""
+    with silence_transformers():
+        encoder.transformer.save_pretrained(folder)
+
+
+@contextmanager
+def silence_transformers() -> Iterator[None]:
+    """Suppress the progress bars and reports of transformers; tercet raises its own errors."""
+    shown, verbosity = logging.is_progress_bar_enabled(), logging.get_verbosity()
+    logging.disable_progress_bar()
+    logging.set_verbosity_error()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(verbosity)
+        if shown:
+            logging.enable_progress_bar()
+
+
+def check_tensors(folder: Path, *, missing: Iterable[str], extra: Iterable[str] = ()) -> None:
+    """Raise if weights are missing or unknown to the model, naming them."""
+    absent, unknown = sorted(missing), sorted(extra)
+    if absent:
+        raise ModelError(f"{folder} lacks weights: {_some(absent)}; copy or save the model again")
+    if unknown:
+        raise ModelError(
+            f"{folder} has weights that this model does not: {_some(unknown)}; it belongs to another "
+            "architecture"
+        )
+
+
+def check_finite(module: nn.Module, folder: Path) -> None:
+    """Raise if a weight is NaN or infinite."""
+    broken = [name for name, weight in module.named_parameters() if not bool(torch.isfinite(weight).all())]
+    if broken:
+        raise ModelError(
+            f"{folder} has weights that are NaN or infinite: {_some(broken)}; copy or train it again"
+        )
+
+
+def _check_safe(folder: Path) -> None:
+    if (folder / "context" / "config.json").is_file():
+        raise ModelError(f"{folder} is a poly-encoder: use {folder / 'context'} as an encoder")
+    for key, name in PARTIAL.items():
+        if key in (read_manifest(folder) or {}):
+            raise ModelError(
+                f"{folder} contains {name}, which cannot serve as a backbone: name the model it was trained "
+                "from, or continue training it as it is"
+            )
+    if not (folder / "config.json").is_file():
+        raise ModelError(f"{folder} has no config.json: it is not a model folder, or is incomplete")
+    _check_no_code(folder)
+    if any(folder.glob("*.safetensors")):
+        return
+    pickled = sorted(file.name for pattern in PICKLED for file in folder.glob(pattern))
+    if pickled:
+        raise ModelError(
+            f"{folder} has pickled weights ({', '.join(pickled)}), which can run code when they are loaded: "
+            "save the model as safetensors"
+        )
+    raise ModelError(f"{folder} has no *.safetensors: it is not a model folder, or is incomplete")
+
+
+def _check_no_code(folder: Path) -> None:
+    with reading(folder):
+        config = read_json(folder / "config.json")
+        model_type = config.get("model_type")
+        custom = "auto_map" in config and model_type not in CONFIG_MAPPING
+    if custom:
+        raise ModelError(
+            f"{folder} needs its own Python code (auto_map in config.json), which tercet does not run: use "
+            f"an architecture that transformers contains, not {model_type!r}"
+        )
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

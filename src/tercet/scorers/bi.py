@@ -1,0 +1,222 @@
+"""The bi-encoder: one vector per context, one per candidate, and their similarity."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+from torch import Tensor
+from torch.linalg import vector_norm
+from torch.nn.functional import normalize
+
+from tercet.arrays import unit_vectors
+from tercet.encoders.encoder import Encoder
+from tercet.errors import InputError
+from tercet.inputs import describe
+from tercet.records import Context, Explanation, ExplanationMethod, Floats
+from tercet.scorers.codes import CodeTensors
+from tercet.scorers.dual import DualEncoder
+from tercet.scorers.explain import ExplainedSide, merged_shares, similarity_parts, single_token_notes
+from tercet.scorers.match import match
+from tercet.scorers.persistence import Source
+from tercet.scorers.tower import Tower
+from tercet.settings.models import SIDES, BiConfig, ModelSpec, PoolingConfig, Precision, Side
+from tercet.text.tokenizer import Passage, Tokenizer
+
+
+class BiParts(NamedTuple):
+    """What a bi-encoder is assembled from."""
+
+    tokenizer: Tokenizer
+    context_tower: Tower
+    candidate_tower: Tower
+    config: BiConfig
+
+
+class BiEncoder(DualEncoder):
+    """The scorer of Sentence-BERT: the cosine or the dot product of two vectors."""
+
+    kind = "bi"
+
+    def __init__(self, parts: BiParts, *, precision: Precision = "fp32") -> None:
+        super().__init__(parts.tokenizer, turn_separator=parts.config.turn_separator, precision=precision)
+        self.config = parts.config
+        self.context_tower = parts.context_tower
+        self.candidate_tower = parts.candidate_tower
+        self._prompt_tokens: dict[Side, int] = {
+            "context": parts.tokenizer.prompt_length(parts.config.context_prompt),
+            "candidate": parts.tokenizer.prompt_length(parts.config.candidate_prompt),
+        }
+        self._finish()
+
+    @classmethod
+    def from_backbone(
+        cls,
+        backbone: Source,
+        *,
+        config: BiConfig | None = None,
+        pooling: PoolingConfig | None = None,
+        max_tokens: int | None = None,
+        precision: Precision = "fp32",
+        device: str | None = None,
+    ) -> Self:
+        """An untrained bi-encoder built on any Hugging Face encoder; two towers start with equal weights."""
+        return cls._new(
+            backbone,
+            config=config or BiConfig(),
+            pooling=pooling or PoolingConfig(),
+            max_tokens=max_tokens,
+            precision=precision,
+            device=device,
+        )
+
+    @classmethod
+    def from_spec(cls, spec: ModelSpec, *, device: str | None = None) -> Self:
+        """An untrained bi-encoder as specified."""
+        return cls.from_backbone(
+            spec.source,
+            config=spec.config(),
+            pooling=PoolingConfig(kinds=spec.pooling),
+            max_tokens=spec.max_tokens,
+            device=device,
+        )
+
+    @classmethod
+    def _assemble(cls, parts: BiParts, precision: Precision) -> Self:
+        return cls(parts, precision=precision)
+
+    def parts(self) -> BiParts:
+        """What the bi-encoder is assembled from."""
+        return BiParts(self.tokenizer, self.context_tower, self.candidate_tower, self.config)
+
+    @property
+    def width(self) -> int:
+        """D, the dimension of a vector."""
+        return self.candidate_tower.width
+
+    @property
+    def max_codes(self) -> int:
+        """1: a context has one vector."""
+        return 1
+
+    @property
+    def is_siamese(self) -> bool:
+        """Whether one tower encodes both sides in the same way."""
+        prompts = self._prompt_tokens
+        return self.context_tower is self.candidate_tower and prompts["context"] == prompts["candidate"]
+
+    def context_codes(self, ids: Sequence[Sequence[int]]) -> CodeTensors:
+        """The one code of each context, ``[B, 1, D]``."""
+        vectors: Tensor = self.context_tower(ids, prompt_tokens=self._prompt_tokens["context"])
+        return CodeTensors(
+            vectors.unsqueeze(1), torch.ones(len(vectors), 1, dtype=torch.bool, device=vectors.device)
+        )
+
+    def candidate_vectors(self, ids: Sequence[Sequence[int]]) -> Tensor:
+        """``[C, D]``: the vector of each candidate."""
+        vectors: Tensor = self.candidate_tower(ids, prompt_tokens=self._prompt_tokens["candidate"])
+        return vectors
+
+    def prompt(self, side: Side) -> str:
+        """The prefix of every text of a side."""
+        return self.config.context_prompt if side == "context" else self.config.candidate_prompt
+
+    @property
+    def uses_cosine(self) -> bool:
+        """Whether vectors must be normalized before they are compared."""
+        return self.config.similarity == "cosine"
+
+    def match_tensors(self, codes: CodeTensors, candidates: Tensor) -> Tensor:
+        """``[B, C]``: the similarities of contexts and candidates."""
+        if not self.uses_cosine:
+            return match(codes.vectors, candidates)
+        norms = vector_norm(candidates, dim=-1).clamp(min=1e-12)  # a normalized copy would be large
+        cosines: Tensor = match(normalize(codes.vectors, dim=-1), candidates) / norms
+        return cosines
+
+    def similarity(self, first: ArrayLike, second: ArrayLike) -> Floats:
+        """``[A, B]``: the cosines or, if the model is configured so, the dot products of encoded texts.
+
+        Args:
+            first: ``[A, D]``, as ``encode`` returns them, or one vector ``[D]``. With truncated vectors, D is
+                less than the model's width.
+            second: ``[B, D]`` or ``[D]``.
+        """
+        left, right = _vectors(first, "first"), _vectors(second, "second")
+        if left.shape[1] != right.shape[1]:
+            raise InputError(
+                f"both must have equally many dimensions, got {left.shape[1]} and {right.shape[1]}: encode "
+                "them with the same dimensions"
+            )
+        if self.uses_cosine:
+            left, right = unit_vectors(left), unit_vectors(right)
+        products: Floats = left @ right.T
+        return products
+
+    @torch.inference_mode()
+    def _explain_exactly(self, context: Context, candidate: str) -> Explanation | None:
+        """None if a layer after the pooling is not linear: a token then has no part of the vector."""
+        self._check_evaluating()
+        self._warn_of_script([context, candidate])
+        if not (self.context_tower.is_linear and self.candidate_tower.is_linear):
+            return None
+        passages = self._passages([context, candidate])
+        left, right = (self._side(passage, side) for passage, side in zip(passages, SIDES, strict=True))
+        parts = similarity_parts(left.parts, right.parts, cosine=self.uses_cosine)
+        tokens = merged_shares(parts[0], left.pieces)
+        return Explanation(
+            context=passages[0].text,
+            candidate=candidate,
+            score=float(parts[0].sum()),
+            method=ExplanationMethod.EXACT,
+            codes=(),
+            tokens=tokens,
+            candidate_tokens=merged_shares(parts[1], right.pieces),
+            attention=np.empty((0, len(tokens)), dtype=np.float32),
+            context_truncated=left.truncated,
+            candidate_truncated=right.truncated,
+            notes=single_token_notes(self.context_tower.pooling, self.candidate_tower.pooling),
+        )
+
+    def _side(self, passage: Passage, side: Side) -> ExplainedSide:
+        """The tokens of a text and their parts of its vector."""
+        prompt = self.prompt(side)
+        (tokens,) = self.tokenizer.encode([passage], prompt=prompt)
+        tower = self.context_tower if side == "context" else self.candidate_tower
+        parts = tower.token_parts(tokens.ids, prompt_tokens=self._prompt_tokens[side])
+        return ExplainedSide(parts, self.tokenizer.pieces(passage, prompt=prompt), tokens.truncated)
+
+    @property
+    def backbone(self) -> Encoder:
+        """The encoder of contexts."""
+        return self.context_tower.encoder
+
+    def _description(self) -> dict[str, object]:
+        return {
+            "vectors": self.width,
+            "towers": self.config.towers,
+            "pooling": " + ".join(self.context_tower.pooling.kinds),
+            "similarity": self.config.similarity,
+            "context prompt": self.config.context_prompt,
+            "candidate prompt": self.config.candidate_prompt,
+        }
+
+    def _fingerprint_inputs(self) -> dict[str, Any]:
+        towers = [tower.fingerprint_inputs() for tower in (self.context_tower, self.candidate_tower)]
+        return {"config": asdict(self.config), "towers": towers[: self.config.towers]}
+
+
+def _vectors(values: ArrayLike, name: str) -> Floats:
+    """``[N, D]``: the given vectors in float32."""
+    try:
+        vectors: Floats = np.atleast_2d(np.asarray(values, dtype=np.float32))
+    except (TypeError, ValueError):
+        raise InputError(
+            f"{name} must be an array of vectors, got {describe(values)}: encode texts first, or compare "
+            "them with score_many(texts, texts)"
+        ) from None
+    if vectors.ndim != 2 or not vectors.shape[1]:
+        raise InputError(f"{name} must have the shape [N, D] or [D], got {list(np.shape(values))}")
+    return vectors

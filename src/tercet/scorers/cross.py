@@ -1,0 +1,221 @@
+"""The cross-encoder: one transformer encodes context and candidate together."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict
+from functools import partial
+from itertools import product
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tercet.encoders.batches import batches_by_tokens, observed, windows
+from tercet.encoders.encoder import SEPARABLE, Encoder
+from tercet.encoders.memory import release_free_memory
+from tercet.encoders.packing import SeparateTexts
+from tercet.errors import InputError
+from tercet.inputs import check_pairs, check_seed
+from tercet.records import Context, Floats, Ints, Scores
+from tercet.scorers.heads import ComparisonHead, Head, activate
+from tercet.scorers.neural import NeuralScorer, distinct
+from tercet.scorers.persistence import Source
+from tercet.settings.models import CrossConfig, Precision, Side
+from tercet.text.pairs import PairIds, PairTokenizer
+from tercet.text.tokenizer import Passage, Tokenizer, span_of
+from tercet.text.words import Span
+
+
+class CrossParts(NamedTuple):
+    """What a cross-encoder is assembled from."""
+
+    tokenizer: Tokenizer
+    encoder: Encoder
+    head: Head | ComparisonHead
+    config: CrossConfig
+
+
+class Outputs(NamedTuple):
+    """The outputs of pairs, ``[N, k]``, and the truncated tokens of each text, ``[N]``."""
+
+    values: Floats
+    context_truncated: Ints
+    candidate_truncated: Ints
+
+
+class CrossEncoder(NeuralScorer):
+    """The most accurate and slowest scorer: nothing can be cached between pairs."""
+
+    kind = "cross"
+
+    def __init__(self, parts: CrossParts, *, precision: Precision = "fp32") -> None:
+        config = parts.config
+        if config.cross_text_weight is not None and parts.encoder.architecture not in SEPARABLE:
+            known = ", ".join(sorted(SEPARABLE))
+            raise InputError(
+                f"cross_text_weight needs an encoder of {known}, and this is {parts.encoder.architecture}"
+            )
+        super().__init__(parts.tokenizer, turn_separator=config.turn_separator, precision=precision)
+        self.config = config
+        self.encoder = parts.encoder
+        self.head = parts.head
+        self.head.set_dropout(config.dropout)
+        self.pair_tokenizer = PairTokenizer(
+            parts.tokenizer,
+            min_context_tokens=config.min_context_tokens,
+            separate=config.cross_text_weight is not None,
+        )
+        self._uses_segments = self.pair_tokenizer.has_segments and parts.encoder.segments > 1
+        self._finish()  # the head stays in float32
+
+    @classmethod
+    def from_backbone(
+        cls,
+        backbone: Source,
+        *,
+        config: CrossConfig | None = None,
+        max_tokens: int | None = None,
+        seed: int = 0,
+        precision: Precision = "fp32",
+        device: str | None = None,
+    ) -> Self:
+        """An untrained cross-encoder built on any Hugging Face encoder."""
+        return cls._new(
+            backbone,
+            config=config or CrossConfig(),
+            max_tokens=max_tokens,
+            seed=check_seed(seed),
+            precision=precision,
+            device=device,
+        )
+
+    @classmethod
+    def _assemble(cls, parts: CrossParts, precision: Precision) -> Self:
+        return cls(parts, precision=precision)
+
+    def parts(self) -> CrossParts:
+        """What the cross-encoder is assembled from."""
+        return CrossParts(self.tokenizer, self.encoder, self.head, self.config)
+
+    def forward(self, pairs: Sequence[PairIds]) -> Tensor:
+        """``[B, k]``: the outputs of tokenized pairs before the activation, with gradients if enabled."""
+        segments = [pair.segments for pair in pairs] if self._uses_segments else None
+        starts = [pair.candidate_start for pair in pairs]
+        weight = self.config.cross_text_weight
+        separate = None if weight is None else SeparateTexts(starts, weight)
+        states = self.encoder([pair.ids for pair in pairs], segments, separate)
+        outputs: Tensor = self.head(states, starts)
+        return outputs
+
+    def classify(self, contexts: Iterable[Context], candidates: Iterable[str]) -> Floats:
+        """``[B, k]``: the value of each class for each context and the candidate at its position."""
+        return self._pair_outputs(*check_pairs(contexts, candidates)).values
+
+    def _scores(self, contexts: Sequence[Context], candidates: Sequence[str]) -> Scores:
+        shape = len(contexts), len(candidates)
+        column = self._score_column()
+        found = self._outputs(contexts, candidates, product)
+        return Scores(
+            values=found.values[:, column].reshape(shape),
+            context_truncated=found.context_truncated.reshape(shape),
+            candidate_truncated=found.candidate_truncated.reshape(shape),
+        )
+
+    def _pair_scores(self, contexts: Sequence[Context], candidates: Sequence[str]) -> Floats:
+        column = self._score_column()
+        return self._pair_outputs(contexts, candidates).values[:, column]
+
+    def _pair_outputs(self, contexts: Sequence[Context], candidates: Sequence[str]) -> Outputs:
+        return self._outputs(contexts, candidates, partial(zip, strict=True))
+
+    def _score_column(self) -> int:
+        """The output that candidates are ranked by."""
+        column = self.config.score_class if self.config.num_labels > 1 else 0
+        if column is None:
+            names = ", ".join(self.config.labels) or "unnamed"
+            raise InputError(
+                f"this model has {self.config.num_labels} classes ({names}) and no score: use classify(...), "
+                "or set scorer.config = dataclasses.replace(scorer.config, score_class=...)"
+            )
+        return column
+
+    def token_ids(self, texts: Sequence[Context], side: Side) -> list[list[int]]:
+        """All tokens of each text, before truncation; repeated texts are tokenized once."""
+        different, which = distinct(texts)
+        self._warn_of_script(different)
+        ids = self.pair_tokenizer.ids([passage.text for passage in self._passages(different)])
+        return [ids[position] for position in which]
+
+    def _read_spans(self, passages: Sequence[Passage], truncated: tuple[int, int]) -> tuple[Span, Span]:
+        left, right = (self.tokenizer.bare_pieces(passage.text) for passage in passages)
+        return span_of(left[truncated[0] :]), span_of(right[: len(right) - truncated[1]])
+
+    def _outputs(
+        self,
+        contexts: Sequence[Context],
+        candidates: Sequence[str],
+        paired: Callable[[list[list[int]], list[list[int]]], Iterable[tuple[list[int], list[int]]]],
+    ) -> Outputs:
+        """The outputs of the pairs that ``paired`` forms; truncation is counted in the given direction."""
+        sides = self.token_ids(contexts, "context"), self.token_ids(candidates, "candidate")
+        forward = self._run(paired(*sides))
+        if not self.config.symmetric:
+            return forward
+        backward = self._run((right, left) for left, right in paired(*sides))
+        mean: Floats = (forward.values + backward.values) / np.float32(2)
+        return forward._replace(values=mean)
+
+    def _run(self, pairs: Iterable[tuple[list[int], list[int]]]) -> Outputs:
+        parts = list(self._stream(pairs))
+        return Outputs(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+    def _stream(self, pairs: Iterable[tuple[list[int], list[int]]]) -> Iterator[Outputs]:
+        """Run one window of pairs at a time, in order."""
+        for window in windows(pairs, self.encoding, size_of=lambda pair: len(pair[0]) + len(pair[1])):
+            joined = [self.pair_tokenizer.pair(context, candidate) for context, candidate in window]
+            truncated = np.array(
+                [(pair.context_truncated, pair.candidate_truncated) for pair in joined], dtype=np.int64
+            )
+            self._warn_once(truncated.sum(axis=1), "pairs")
+            yield Outputs(self._forward(joined), truncated[:, 0], truncated[:, 1])
+            release_free_memory()
+
+    @torch.inference_mode()
+    def _forward(self, pairs: Sequence[PairIds]) -> Floats:
+        self._check_evaluating()
+        parts: list[Tensor] = []
+        order: list[int] = []
+        for batch in observed(batches_by_tokens([len(pair.ids) for pair in pairs], self._token_budget())):
+            outputs = self([pairs[position] for position in batch])
+            parts.append(activate(outputs, self.config.activation).cpu())
+            order += batch
+        values: Floats = torch.cat(parts).numpy()[np.argsort(order)]
+        return values
+
+    @property
+    def backbone(self) -> Encoder:
+        """The encoder of pairs."""
+        return self.encoder
+
+    def _candidate_room(self) -> int:
+        return self.pair_tokenizer.candidate_room
+
+    def _description(self) -> dict[str, object]:
+        return {
+            "head": self.config.head,
+            "labels": ", ".join(self.config.labels) or self.config.num_labels,
+            "activation": self.config.activation,
+            "segments": self._uses_segments,
+            "cross-text weight": self.config.cross_text_weight,
+            "symmetric": self.config.symmetric,
+        }
+
+    def _fingerprint_inputs(self) -> dict[str, Any]:
+        config = asdict(self.config)
+        if self.config.cross_text_weight is None:
+            del config["cross_text_weight"]  # has no effect
+        return {
+            "config": config,
+            "head": self.head.fingerprint_inputs(),
+            **self.encoder.fingerprint_inputs(),
+        }

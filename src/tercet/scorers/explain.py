@@ -1,0 +1,146 @@
+"""The exact contributions of tokens to the scores of poly- and bi-encoders.
+
+The score of a poly-encoder,
+
+    score = s Σ_i w_i d_i = s Σ_i w_i Σ_t A_it (h_t · c) = s Σ_t (Σ_i w_i A_it) (h_t · c)
+
+is a sum over the codes and also a sum over the tokens, because a code is an average of token states. The
+vectors of a bi-encoder are sums of parts of their tokens, u = Σ_t u_t and v = Σ_t v_t, so its score
+
+    score = u·v / (|u| |v|) = Σ_t (u_t · v) / (|u| |v|) = Σ_t (u · v_t) / (|u| |v|)
+
+is a sum over the tokens of the context, and also over those of the candidate. Without the norms, this holds
+for the dot product. Nothing is approximated.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from torch import Tensor
+from torch.linalg import vector_norm
+
+from tercet.records import CodeShare, Floats, TokenShare
+from tercet.scorers.match import attend
+from tercet.settings.models import SIDES, PoolingConfig
+from tercet.text.tokenizer import Piece
+
+
+class Shares(NamedTuple):
+    """The weights of codes ``[M]`` and tokens ``[T]``, which sum to 1, and their parts of the score.
+
+    ``attention`` is ``[M, T]``: the weight of each token in each code.
+    """
+
+    code_weights: Floats
+    code_parts: Floats
+    token_weights: Floats
+    token_parts: Floats
+    attention: Floats
+
+
+def shares(
+    states: Tensor,
+    attention: Tensor,
+    candidate: Tensor,
+    *,
+    scale: float,
+    logit_scale: float,
+    unit_codes: bool = False,
+) -> Shares:
+    """The contribution of each code and each token to a score.
+
+    Args:
+        states: ``[T, D]`` of the context's tokens.
+        attention: ``[M, T]``, the weight of each token in each code.
+        candidate: ``[D]``
+        scale: multiplies the logits of the candidate's attention over the codes.
+        logit_scale: ``s``
+        unit_codes: whether codes are normalized; the contributions of tokens are then divided too.
+    """
+    given = attention / vector_norm(attention @ states, dim=-1, keepdim=True) if unit_codes else attention
+    codes = given @ states  # [M, D]
+    weights = attend(codes.unsqueeze(0), candidate.unsqueeze(0), None, scale).weights[0, 0]  # [M]
+    of_tokens = weights @ attention  # [T]
+    found = (
+        weights,
+        logit_scale * weights * (codes @ candidate),
+        of_tokens,
+        logit_scale * (weights @ given) * (states @ candidate),
+        attention,
+    )
+    return Shares(*(values.cpu().numpy() for values in found))
+
+
+def by_characters(found: Shares, pieces: Sequence[Piece]) -> tuple[Shares, list[Piece]]:
+    """The shares with pieces of the same characters merged, and the merged pieces."""
+    starts = _starts(pieces)
+    weights, parts, attention = (
+        np.add.reduceat(values, starts, axis=-1)
+        for values in (found.token_weights, found.token_parts, found.attention)
+    )
+    merged = found._replace(token_weights=weights, token_parts=parts, attention=attention)
+    return merged, [pieces[position] for position in starts]
+
+
+def code_shares(found: Shares) -> tuple[CodeShare, ...]:
+    """The shares of the codes, in order."""
+    pairs = zip(found.code_weights.tolist(), found.code_parts.tolist(), strict=True)
+    return tuple(CodeShare(position, weight, part) for position, (weight, part) in enumerate(pairs))
+
+
+def token_shares(found: Shares, pieces: Sequence[Piece]) -> tuple[TokenShare, ...]:
+    """The shares of the tokens, in order."""
+    rows = zip(pieces, found.token_weights.tolist(), found.token_parts.tolist(), strict=True)
+    return tuple(TokenShare(piece.text, piece.start, piece.end, weight, part) for piece, weight, part in rows)
+
+
+class ExplainedSide(NamedTuple):
+    """The tokens of a text, their parts of its vector, ``[T, D]``, and how many tokens were truncated."""
+
+    parts: Tensor
+    pieces: list[Piece]
+    truncated: int
+
+
+def similarity_parts(left: Tensor, right: Tensor, *, cosine: bool) -> tuple[Floats, Floats]:
+    """The contributions of the tokens of two texts to their similarity; each adds up to it.
+
+    Args:
+        left: ``[S, D]``, the parts of the tokens in the vector of the first text.
+        right: ``[T, D]``, the same for the second text.
+    """
+    first, second = left.double().sum(dim=0), right.double().sum(dim=0)
+    norm = vector_norm(first).clamp(min=1e-12) * vector_norm(second).clamp(min=1e-12) if cosine else 1.0
+    found = left.double() @ second / norm, right.double() @ first / norm
+    return found[0].cpu().numpy(), found[1].cpu().numpy()
+
+
+def merged_shares(parts: Floats, pieces: Sequence[Piece]) -> tuple[TokenShare, ...]:
+    """The contributions of the tokens, in order; those of pieces of the same characters are merged."""
+    starts = _starts(pieces)
+    kept = [pieces[position] for position in starts]
+    merged = np.add.reduceat(parts, starts)
+    return tuple(
+        TokenShare(piece.text, piece.start, piece.end, None, part)
+        for piece, part in zip(kept, merged.tolist(), strict=True)
+    )
+
+
+def single_token_notes(context: PoolingConfig, candidate: PoolingConfig) -> tuple[str, ...]:
+    """A note for each side whose vector is the state of a single token."""
+    return tuple(
+        f"the vector of a {side} is the state of its {pooling.kinds[0]} token, so that token has the whole "
+        "score: leave words out (leave_one_out=True, --leave-one-out) to see what the others contribute"
+        for side, pooling in zip(SIDES, (context, candidate), strict=True)
+        if pooling.kinds in (("first",), ("last",))
+    )
+
+
+def _starts(pieces: Sequence[Piece]) -> list[int]:
+    """The positions of the pieces whose characters differ from those of the piece before."""
+    return [
+        position
+        for position, piece in enumerate(pieces)
+        if position == 0 or piece.start == piece.end or piece != pieces[position - 1]
+    ]

@@ -1,0 +1,11 @@
+"""Choices of an index and of its search."""
+
+from typing import Literal, TypeAlias, get_args
+
+Storage: TypeAlias = Literal["float32", "bfloat16", "int8"]
+"""How vectors are stored."""
+Mode: TypeAlias = Literal["vectors", "lexical", "hybrid"]
+"""Search by vectors, by BM25, or by both."""
+
+STORAGE_KINDS: tuple[Storage, ...] = get_args(Storage)
+MODES: tuple[Mode, ...] = get_args(Mode)

@@ -1,0 +1,249 @@
+"""Text to token ids, truncated to the model's maximum length."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from tokenizers import Tokenizer as RustTokenizer
+from tokenizers.normalizers import Lowercase
+from tokenizers.normalizers import Sequence as Normalizers
+
+from tercet.errors import InputError, ModelError
+from tercet.text.readable import TokenSpan
+from tercet.text.words import Span
+
+if TYPE_CHECKING:  # which imports torch
+    from transformers import PreTrainedTokenizerBase
+
+Token = TypeVar("Token")
+
+SEGMENTS = "token_type_ids"
+"""What transformers calls the segment ids of a pair."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A text to tokenize; ``keep_end`` says which end is kept if it is too long."""
+
+    text: str
+    keep_end: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TokenIds:
+    """A tokenized text with its special tokens; ``truncated`` counts the tokens that were dropped."""
+
+    ids: list[int]
+    truncated: int
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A token and its characters in the text; a special token has none, ``start == end``."""
+
+    text: str
+    start: int
+    end: int
+
+
+class WordPieces(NamedTuple):
+    """The tokens of a text: the characters of each, and the number of the word that it belongs to."""
+
+    spans: list[tuple[int, int]]
+    words: list[int | None]
+
+
+class PairTemplate(NamedTuple):
+    """The special tokens before, between and after the texts of a pair, with their segment ids.
+
+    ``owners`` are the segment ids of the two texts. ``has_segments`` says whether the model expects segment
+    ids. ``tail`` counts the tokens between the texts that belong to the first text.
+    """
+
+    ids: tuple[list[int], ...]
+    segments: tuple[list[int], ...]
+    owners: tuple[int, int]
+    has_segments: bool
+    tail: int
+
+
+class Tokenizer:
+    """The Rust tokenizer of a model folder, with tercet's own truncation.
+
+    A passage that is too long loses its end, or its beginning if ``keep_end`` is set or the folder
+    truncates on the left. A prompt is kept.
+    """
+
+    def __init__(
+        self, pretrained: "PreTrainedTokenizerBase", *, max_tokens: int, lowercase: bool = False
+    ) -> None:
+        self.pretrained = pretrained
+        self.max_tokens = max_tokens
+        self.lowercase = lowercase
+        self._rust = RustTokenizer.from_str(pretrained.backend_tokenizer.to_str())
+        self._rust.no_padding()  # folders may bring their own padding and truncation
+        self._rust.no_truncation()
+        if lowercase:
+            self._rust.normalizer = _lowercased(self._rust)
+        self._prefix, self._suffix = _special_ids(self._rust)
+        self._keeps_end = pretrained.truncation_side == "left"
+        self._room = max_tokens - len(self._prefix) - len(self._suffix)
+        if self._room < 1:
+            raise InputError(
+                f"max_tokens must leave room for text beside {len(self._prefix) + len(self._suffix)} "
+                f"special tokens, got {max_tokens}"
+            )
+
+    def encode(self, passages: Sequence[Passage], *, prompt: str = "") -> list[TokenIds]:
+        """The tokens of each passage, with the prompt in front."""
+        protected = self._prompt_ids(prompt)
+        whole = self.bare_ids([prompt + passage.text for passage in passages])
+        return [
+            self._fit(ids, protected=protected, keep_end=passage.keep_end or self._keeps_end)
+            for ids, passage in zip(whole, passages, strict=True)
+        ]
+
+    def pieces(self, passage: Passage, *, prompt: str = "") -> list[Piece]:
+        """The tokens of a passage, in the order of the ids that ``encode`` returns.
+
+        Tokens of the prompt have no characters in the text, like special tokens.
+        """
+        whole = self.bare_pieces(passage.text, prompt=prompt)
+        kept = self._truncate(
+            whole, protected=self._prompt_ids(prompt), keep_end=passage.keep_end or self._keeps_end
+        )
+        before, after = ([self._special(token) for token in ids] for ids in (self._prefix, self._suffix))
+        return [*before, *kept, *after]
+
+    def bare_pieces(self, text: str, *, prompt: str = "") -> list[Piece]:
+        """All tokens of a text, without special tokens, in the order of ``bare_ids``."""
+        encoding = self._rust.encode(prompt + text, add_special_tokens=False)
+        return [
+            _piece(token, prompt + text, start, end, shift=len(prompt))
+            for token, (start, end) in zip(encoding.tokens, encoding.offsets, strict=True)
+        ]
+
+    def spans(self, text: str) -> list[TokenSpan]:
+        """The characters that each token of a text covers, and whether the token is unknown."""
+        encoding = self._rust.encode(text, add_special_tokens=False)
+        unknown = self.pretrained.unk_token_id
+        return [
+            TokenSpan(start, end, token == unknown)
+            for token, (start, end) in zip(encoding.ids, encoding.offsets, strict=True)
+        ]
+
+    def bare_ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """All tokens of each text, without special tokens."""
+        encodings = self._rust.encode_batch_fast(list(texts), add_special_tokens=False)
+        return [encoding.ids for encoding in encodings]
+
+    def word_pieces(self, texts: Sequence[str]) -> list[WordPieces]:
+        """All tokens of each text with their characters and words, without special tokens."""
+        encodings = self._rust.encode_batch(list(texts), add_special_tokens=False)
+        return [WordPieces(encoding.offsets, encoding.word_ids) for encoding in encodings]
+
+    def room(self, prompt: str = "") -> int:
+        """How many tokens of a text fit beside the special tokens and the prompt."""
+        return self._room - self._prompt_ids(prompt)
+
+    def pair_template(self) -> PairTemplate:
+        """The special tokens around the two texts of a pair, as the model was trained with them."""
+        return _pair_template(self._rust, has_segments=SEGMENTS in self.pretrained.model_input_names)
+
+    def separate_template(self) -> PairTemplate:
+        """The special tokens of a pair in which each text is tokenized as if it were alone."""
+        if not self._prefix + self._suffix:
+            raise ModelError(
+                "the tokenizer adds no special tokens to a text: add a template to its tokenizer.json"
+            )
+        ids = self._prefix, [*self._suffix, *self._prefix], self._suffix
+        segments = tuple([0] * len(part) for part in ids)
+        return PairTemplate(ids, segments, owners=(0, 0), has_segments=False, tail=len(self._suffix))
+
+    def use_segments(self) -> None:
+        """Distinguish the texts of a pair by segment ids, here and after saving."""
+        names = [name for name in self.pretrained.model_input_names if name != SEGMENTS]
+        self.pretrained.model_input_names = [*names, SEGMENTS]
+        self.pretrained.init_kwargs["model_input_names"] = self.pretrained.model_input_names  # is saved
+
+    def prompt_length(self, prompt: str) -> int:
+        """How many tokens at the start of a text belong to the prompt, special tokens included."""
+        return len(self._prefix) + self._prompt_ids(prompt) if prompt else 0
+
+    @property
+    def identity(self) -> tuple[int, bool, str]:
+        """Everything that determines the tokens of a text; equal for equal tokenizers."""
+        return self.max_tokens, self._keeps_end, self._rust.to_str()
+
+    def _prompt_ids(self, prompt: str) -> int:
+        taken = len(self.bare_ids([prompt])[0]) if prompt else 0
+        if taken >= self._room:
+            raise InputError(
+                f"the prompt has {taken} tokens and leaves no room for text within {self._room}: shorten it"
+            )
+        return taken
+
+    def _fit(self, ids: list[int], *, protected: int, keep_end: bool) -> TokenIds:
+        kept = self._truncate(ids, protected=protected, keep_end=keep_end)
+        whole = self._prefix + kept + self._suffix
+        if not whole:
+            raise InputError("a text has no tokens in this model's vocabulary: remove it")
+        return TokenIds(whole, len(ids) - len(kept))
+
+    def _truncate(self, tokens: list[Token], *, protected: int, keep_end: bool) -> list[Token]:
+        excess = max(len(tokens) - self._room, 0)
+        if excess and keep_end:
+            return tokens[:protected] + tokens[protected + excess :]
+        return tokens[: self._room]
+
+    def _special(self, token: int) -> Piece:
+        return Piece(self._rust.id_to_token(token) or "", 0, 0)
+
+
+def span_of(pieces: Sequence[Piece]) -> Span:
+    """The characters from the first to the last of the pieces."""
+    real = [piece for piece in pieces if piece.start < piece.end]
+    return (real[0].start, real[-1].end) if real else (0, 0)
+
+
+def _piece(token: str, text: str, start: int, end: int, *, shift: int) -> Piece:
+    """A token of a text, with positions that count from character ``shift``."""
+    if end <= shift and shift:
+        return Piece(text[start:end] or token, 0, 0)
+    start = max(start, shift)
+    return Piece(text[start:end] or token, start - shift, end - shift)
+
+
+def _pair_template(rust: RustTokenizer, *, has_segments: bool) -> PairTemplate:
+    encoding = rust.encode("a", "b")
+    owners = encoding.sequence_ids
+    if set(owners) != {None, 0, 1}:
+        raise ModelError(
+            "the tokenizer adds no special tokens to a pair: add a pair template to its tokenizer.json"
+        )
+    first, second = owners.index(0), owners.index(1)
+    ends = [len(owners) - owners[::-1].index(owner) for owner in (0, 1)]
+    if second < ends[0]:
+        raise ModelError("the tokenizer's template interleaves the two texts of a pair: not supported")
+    parts = [slice(0, first), slice(ends[0], second), slice(ends[1], None)]
+    return PairTemplate(
+        ids=tuple(encoding.ids[part] for part in parts),
+        segments=tuple(encoding.type_ids[part] for part in parts),
+        owners=(encoding.type_ids[first], encoding.type_ids[second]),
+        has_segments=has_segments,
+        tail=second - ends[0],
+    )
+
+
+def _special_ids(rust: RustTokenizer) -> tuple[list[int], list[int]]:
+    """The special tokens that the template adds before and after a text."""
+    with_template = rust.encode("a")
+    bare = rust.encode("a", add_special_tokens=False).ids
+    marks = with_template.special_tokens_mask
+    before = next((position for position, special in enumerate(marks) if not special), len(marks))
+    return with_template.ids[:before], with_template.ids[before + len(bare) :]
+
+
+def _lowercased(rust: RustTokenizer) -> Normalizers:
+    present = [] if rust.normalizer is None else [rust.normalizer]
+    return Normalizers([Lowercase(), *present])

@@ -1,0 +1,120 @@
+"""Optimizers, learning-rate schedules, and what is frozen."""
+
+from collections.abc import Callable
+from itertools import pairwise
+
+import torch
+from torch import nn, optim
+from torch.optim.lr_scheduler import LambdaLR
+from transformers import (
+    get_constant_schedule_with_warmup,
+    get_inverse_sqrt_schedule,
+    get_linear_schedule_with_warmup,
+)
+
+from tercet.settings.training import OptimizerKind, TrainingConfig
+
+PLATEAU_FACTOR = 0.4
+
+OPTIMIZERS: dict[OptimizerKind, Callable[..., optim.Optimizer]] = {
+    "adam": optim.Adam,
+    "adamw": optim.AdamW,
+    "adamax": optim.Adamax,
+}
+
+
+def make_optimizer(module: nn.Module, settings: TrainingConfig) -> optim.Optimizer:
+    """The optimizer of all trainable weights; biases and norms have no weight decay."""
+    trainable = [weight for weight in module.parameters() if weight.requires_grad]
+    groups = [
+        {
+            "params": [weight for weight in trainable if weight.dim() > 1],
+            "weight_decay": settings.weight_decay,
+        },
+        {"params": [weight for weight in trainable if weight.dim() <= 1], "weight_decay": 0.0},
+    ]
+    fused = {"fused": True} if settings.optimizer != "adamax" else {}  # one kernel for all weights
+    return OPTIMIZERS[settings.optimizer](groups, lr=settings.learning_rate, betas=settings.betas, **fused)
+
+
+def make_schedule(optimizer: optim.Optimizer, settings: TrainingConfig, *, steps: int) -> LambdaLR:
+    """The learning-rate schedule over ``steps`` steps."""
+    warmup = round(settings.warmup * steps) if settings.warmup < 1 else round(settings.warmup)
+    if settings.schedule == "linear":
+        linear: LambdaLR = get_linear_schedule_with_warmup(optimizer, warmup, steps)
+        return linear
+    if settings.schedule == "constant":
+        constant: LambdaLR = get_constant_schedule_with_warmup(optimizer, warmup)
+        return constant
+    if settings.schedule == "inverse_sqrt":
+        falling: LambdaLR = get_inverse_sqrt_schedule(optimizer, max(warmup, 1))
+        return falling
+    return WarmPlateau(optimizer, warmup=warmup)
+
+
+class WarmPlateau(LambdaLR):
+    """A linear warm-up, then a rate that falls by a factor at every evaluation without improvement.
+
+    ``step`` follows each batch, ``step_on_loss`` each evaluation.
+    """
+
+    def __init__(self, optimizer: optim.Optimizer, *, warmup: int) -> None:
+        self.warmup = warmup
+        self.best = float("inf")
+        self.factor = 1.0
+        super().__init__(optimizer, self._share)
+
+    def step_on_loss(self, loss: float) -> None:
+        """Lower the rate unless the dev loss has improved."""
+        if loss < self.best:
+            self.best = loss
+        else:
+            self.factor *= PLATEAU_FACTOR
+            for group, rate in zip(self.optimizer.param_groups, self.base_lrs, strict=True):
+                group["lr"] = rate * self._share(self.last_epoch)
+
+    def _share(self, step: int) -> float:
+        return self.factor * min(1.0, (step + 1) / max(self.warmup, 1))
+
+
+def rescale_last_layer(module: nn.Module, *, std: float) -> None:
+    """Rescale each matrix of the last transformer layer to a standard deviation.
+
+    Humeau et al. (2020) do this with weights pre-trained on Reddit, whose last layer differs from BERT's.
+    """
+    matrices = [(_layer_of(name), weight) for name, weight in module.named_parameters() if weight.dim() > 1]
+    last = max((layer for layer, _ in matrices if layer is not None), default=None)
+    with torch.no_grad():
+        for layer, weight in matrices:
+            if last is not None and layer == last and float(weight.std()) > 0:
+                weight.mul_(std / weight.std())
+
+
+def freeze(module: nn.Module, *, embeddings: bool, layers: int) -> int:
+    """Freeze the word embeddings or the lowest layers; return the number of frozen weights."""
+    frozen = 0
+    for name, weight in module.named_parameters():
+        if (embeddings and _is_word_embedding(name)) or (layers and _layer_of(name) in range(layers)):
+            weight.requires_grad_(False)
+            frozen += weight.numel()
+    return frozen
+
+
+def set_dropout(module: nn.Module, share: float) -> None:
+    """Set the dropout of all dropout layers."""
+    for part in module.modules():
+        if isinstance(part, nn.Dropout):
+            part.p = share
+
+
+def _is_word_embedding(name: str) -> bool:
+    return any(part in name.split(".") for part in ("word_embeddings", "tok_embeddings"))
+
+
+def _layer_of(name: str) -> int | None:
+    """The number of the transformer layer that a weight belongs to, or None."""
+    parts = name.split(".")
+    positions = [
+        int(after) for before, after in pairwise(parts) if before in ("layer", "layers") and after.isdigit()
+    ]
+    return positions[0] if positions else None

@@ -1,0 +1,93 @@
+"""The tokenizer: equal to transformers, with tercet's own truncation."""
+
+from pathlib import Path
+
+import pytest
+from tests.conftest import make_tokenizer
+from transformers import AutoTokenizer, PreTrainedTokenizerBase
+
+from tercet.errors import InputError
+from tercet.text.tokenizer import Passage, Tokenizer
+
+BEGIN, END = 0, 2
+
+
+@pytest.fixture(scope="module")
+def pretrained() -> PreTrainedTokenizerBase:
+    return make_tokenizer()
+
+
+def words(pretrained: PreTrainedTokenizerBase, ids: list[int]) -> str:
+    return pretrained.decode(ids)
+
+
+def test_ids_equal_those_of_transformers(pretrained: PreTrainedTokenizerBase) -> None:
+    text = "the cat sat on the mat under the old tree"
+    encoded = Tokenizer(pretrained, max_tokens=48).encode([Passage(text)])[0]
+    assert encoded.ids == pretrained(text, truncation=False, padding=False).input_ids
+    assert encoded.truncated == 0
+
+
+def test_padding_and_truncation_of_the_folder_are_ignored() -> None:
+    pretrained = make_tokenizer()
+    assert pretrained.backend_tokenizer.padding is not None
+    encoded = Tokenizer(pretrained, max_tokens=48).encode(
+        [Passage("one two three four five six seven eight nine")]
+    )
+    assert len(encoded[0].ids) == 11
+
+
+def test_a_long_text_keeps_its_beginning(pretrained: PreTrainedTokenizerBase) -> None:
+    encoded = Tokenizer(pretrained, max_tokens=5).encode([Passage("one two three four five")])[0]
+    assert words(pretrained, encoded.ids) == "<s> one two three </s>"
+    assert encoded.truncated == 2
+
+
+def test_a_long_dialogue_keeps_its_newest_tokens(pretrained: PreTrainedTokenizerBase) -> None:
+    passage = Passage("one two three four five", keep_end=True)
+    encoded = Tokenizer(pretrained, max_tokens=5).encode([passage])[0]
+    assert words(pretrained, encoded.ids) == "<s> three four five </s>"
+    assert encoded.truncated == 2
+
+
+@pytest.mark.parametrize(("keep_end", "kept"), [(True, "five six"), (False, "one two")])
+def test_a_prompt_is_kept_when_the_text_is_truncated(
+    pretrained: PreTrainedTokenizerBase, keep_end: bool, kept: str
+) -> None:
+    tokenizer = Tokenizer(pretrained, max_tokens=6)
+    passage = Passage("one two three four five six", keep_end=keep_end)
+    encoded = tokenizer.encode([passage], prompt="old new ")[0]
+    assert words(pretrained, encoded.ids) == f"<s> old new {kept} </s>"
+    assert encoded.truncated == 4
+
+
+def test_the_prompt_length_includes_special_tokens(pretrained: PreTrainedTokenizerBase) -> None:
+    tokenizer = Tokenizer(pretrained, max_tokens=48)
+    assert tokenizer.prompt_length("old new ") == 3
+    assert tokenizer.prompt_length("") == 0
+
+
+def test_left_truncation_of_the_folder_keeps_the_end_of_every_text() -> None:
+    pretrained = make_tokenizer()
+    pretrained.truncation_side = "left"
+    encoded = Tokenizer(pretrained, max_tokens=4).encode([Passage("one two three")])[0]
+    assert words(pretrained, encoded.ids) == "<s> two three </s>"
+
+
+def test_max_tokens_without_room_for_text_is_refused(pretrained: PreTrainedTokenizerBase) -> None:
+    with pytest.raises(InputError, match="leave room for text beside 2 special tokens, got 2"):
+        Tokenizer(pretrained, max_tokens=2)
+
+
+def test_lowercasing_precedes_the_vocabulary_lookup(pretrained: PreTrainedTokenizerBase) -> None:
+    plain = Tokenizer(pretrained, max_tokens=48)
+    lowered = Tokenizer(pretrained, max_tokens=48, lowercase=True)
+    assert lowered.encode([Passage("The CAT")])[0].ids == plain.encode([Passage("the cat")])[0].ids
+
+
+def test_a_saved_tokenizer_keeps_its_special_tokens(tmp_path: Path) -> None:
+    pretrained = make_tokenizer()
+    pretrained.save_pretrained(tmp_path)
+    loaded = AutoTokenizer.from_pretrained(tmp_path)
+    ids = Tokenizer(loaded, max_tokens=9).encode([Passage("a dog")])[0].ids
+    assert (ids[0], ids[-1]) == (BEGIN, END)
