@@ -1,5 +1,6 @@
 """Tiny models with random weights, and the packaged bi-encoder."""
 
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from string import ascii_lowercase
@@ -11,6 +12,9 @@ from tokenizers.processors import TemplateProcessing
 from transformers import AutoConfig, AutoModel, PreTrainedTokenizerFast
 
 import tercet
+
+# A job in the background ignores Ctrl-C, and so would the commands that tests start and interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SENTENCES = [
     "the cat sat on the mat",

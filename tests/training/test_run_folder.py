@@ -128,13 +128,8 @@ def test_a_run_that_stopped_early_does_not_continue(tiny_folder: FolderOf, tmp_p
 
 
 def start_command(arguments: list[str], **options: Any) -> "subprocess.Popen[str]":
-    # a child process of a background job ignores Ctrl-C by default
-    script = (
-        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
-        "from tercet.cli import main; sys.argv = ['tercet', *sys.argv[1:]]; main()"
-    )
     return subprocess.Popen(
-        [sys.executable, "-c", script, *arguments],
+        [sys.executable, "-m", "tercet", *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
