@@ -17,10 +17,10 @@ from tercet.formats.sources import absolute_source
 from tercet.index.conditions import Where
 from tercet.index.export import export_items
 from tercet.index.item_forms import ItemLike, item_of
-from tercet.index.items import Item
+from tercet.index.items import Item, items_digest
 from tercet.index.owners import Owner
 from tercet.index.reading import get_items, stored_items
-from tercet.index.repair import problems, repair
+from tercet.index.repair import Encoding, problems, repair
 from tercet.index.store import DATABASE, GRAPH_THRESHOLD, Store
 from tercet.inputs import check_choice, check_context, check_contexts, check_count, check_k, check_many
 from tercet.records import Certainty, Codes, Context, Floats, Hit, Hits, Ints, Part, Progress, as_text
@@ -172,19 +172,27 @@ class Retriever(AsyncRetrieval):
     def build(
         self, candidates: Iterable[ItemLike], *, source: str, on_progress: Progress | None = None
     ) -> None:
-        """As ``add``, but an interrupted build of the same source is resumed.
+        """As ``add``, but an interrupted build of the same candidates is resumed.
 
         Args:
-            source: identifies the candidates, for example the digest of a file.
+            source: names the candidates and the settings of the build, for example a file and its columns.
+                The candidates that were stored before are read again and must be the same.
         """
         if self.store.metadata("source") not in (None, source):
             raise InputError(f"{self.path} contains a build of other candidates: choose another folder")
         done = self.store.metadata("done") or 0
+        rest = iter(candidates)
+        digest = items_digest("", _items(islice(rest, done)))
+        if done and digest != self.store.metadata("taken_digest"):
+            raise InputError(
+                f"{self.path} contains the first {done:,} candidates of another source: give the same ones, "
+                "or choose another folder"
+            )
         if on_progress is not None and done:
             on_progress(done)
-        for items in _batches(islice(candidates, done, None), first=done):
-            done += len(items)
-            progress = {"source": source, "done": done}
+        for items in _batches(rest, first=done):
+            done, digest = done + len(items), items_digest(digest, items)
+            progress = {"source": source, "done": done, "taken_digest": digest}
             parts = self._parts(items)
             self.store.add(items, self._vectors(items, parts), parts=parts, store_metadata=progress)
             if on_progress is not None:
@@ -283,8 +291,8 @@ class Retriever(AsyncRetrieval):
         return problems(self.store)
 
     def repair(self) -> int:
-        """Drop broken files and encode their candidates again; returns how many were encoded."""
-        return repair(self.store, lambda texts: self._encoded(texts))
+        """Drop broken files and encode their candidates again; returns how many vectors were encoded."""
+        return repair(self.store, Encoding(self._encoded, self.update))
 
     def close(self) -> None:
         """Close the files; a temporary folder is deleted."""
@@ -454,16 +462,19 @@ def _batches(candidates: Iterable[object], *, first: int = 0, with_ids: bool = F
         first: the position of the first candidate, for messages.
         with_ids: whether each candidate must have an id.
     """
-    numbered = enumerate(candidates, start=first)
+    numbered = enumerate(_items(candidates, first), start=first)
     while batch := list(islice(numbered, ADDED_AT_ONCE)):
-        items = [item_of(candidate, position) for position, candidate in batch]
-        for (position, _), item in zip(batch, items, strict=True):
+        for position, item in batch:
             if with_ids and not item.id:
                 raise InputError(
                     f"candidate {position} has no id, which an update needs: give it one (--id-column names "
                     "the column)"
                 )
-        yield items
+        yield [item for _, item in batch]
+
+
+def _items(candidates: Iterable[object], first: int = 0) -> Iterator[Item]:
+    return (item_of(candidate, position) for position, candidate in enumerate(candidates, start=first))
 
 
 def _reranker(

@@ -1,7 +1,9 @@
 """``tercet index`` and ``tercet search``, as users type them."""
 
 import json
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -93,10 +95,47 @@ def test_damage_is_found_and_repaired(index: str) -> None:
     file.write_bytes(file.read_bytes()[:-10])
     broken = tercet("index", "verify", index)
     assert broken.returncode == 1
-    assert "can be repaired: tercet index repair" in broken.stdout
+    assert f"to mend what can be mended: tercet index repair {index}" in broken.stdout
     assert_fails(tercet("search", index, "a dog"), 'run "tercet index repair"')
     assert tercet("index", "repair", index).stdout == f"{index}: 5 candidates, 5 of them encoded again\n"
     assert found(index, "a dog ran", "-k", "1") == ["k1"]
+
+
+def test_a_repair_that_leaves_problems_fails(index: str) -> None:
+    with closing(sqlite3.connect(Path(index) / "store.sqlite")) as connection, connection:
+        connection.execute("UPDATE metadata SET value = 'true' WHERE name = 'text_columns'")
+    assert tercet("index", "verify", index).returncode == 1
+    assert_fails(tercet("index", "repair", index), "cannot be repaired: settings of the index: modified")
+    assert tercet("index", "verify", index).returncode == 1
+
+
+def test_a_large_k_is_the_size_of_the_index(index: str) -> None:
+    for mode in ("vectors", "lexical", "hybrid"):
+        assert len(found(index, "a dog sat", "-k", str(10**11), "--mode", mode)) in (2, 3, 5)
+
+
+def test_an_interrupted_build_of_a_pipe_is_resumed_only_by_the_same_rows(
+    tiny_folder: FolderOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "pipe.tercet"
+    command = ("index", "build", "-", "-o", str(path), "-m", str(tiny_folder("bert")))
+    first, second = ("".join(f"{word} {n}\n" for n in range(5)) for word in ("cat", "dog"))
+    monkeypatch.setattr(tercet_retrieve, "ADDED_AT_ONCE", 2)
+    encode, calls = tercet_retrieve.Retriever._encoded, []
+
+    def interrupted(self: tercet_retrieve.Retriever, texts: list[str]) -> object:
+        calls.append(texts)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return encode(self, texts)
+
+    monkeypatch.setattr(tercet_retrieve.Retriever, "_encoded", interrupted)
+    assert tercet(*command, stdin=first).returncode == 130
+    assert_fails(tercet(*command, stdin=second), "contains the first 2 candidates of another source")
+    assert_fails(tercet(*command, stdin="cat 0\n"), "contains the first 2 candidates of another source")
+    assert tercet(*command, stdin=first).returncode == 0
+    stored = tercet("index", "get", str(path), *"01234", "--json").stdout
+    assert [json.loads(line)["text"] for line in stored.splitlines()] == first.splitlines()
 
 
 def test_the_same_command_resumes_an_interrupted_build(

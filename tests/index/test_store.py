@@ -15,7 +15,8 @@ from tercet.errors import BrokenIndexError, InputError, LockedIndexError, Output
 from tercet.index import store as store_module
 from tercet.index.items import Item
 from tercet.index.lexical_sync import LexicalSync
-from tercet.index.repair import problems, repair
+from tercet.index.repair import Encoding, problems
+from tercet.index.repair import repair as repair_store
 from tercet.index.store import DATABASE, SEGMENTS, Store
 from tercet.records import Certainty, Codes, Floats, Ints
 
@@ -62,6 +63,17 @@ def store(tmp_path: Path) -> Store:
 @pytest.fixture
 def small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store_module, "BUFFER_SIZE", 4)
+
+
+def repair(store: Store) -> int:
+    """The number of vectors that a repair encoded."""
+    return repair_store(
+        store,
+        Encoding(
+            lambda texts: vectors(list(texts)),
+            lambda changed: store.update(changed, vectors([item.text for item in changed])),
+        ),
+    )
 
 
 def everything(store: Store) -> dict[str, str]:
@@ -211,7 +223,7 @@ def test_broken_segments_are_found_and_encoded_again(store: Store, small_segment
     with pytest.raises(BrokenIndexError, match='run "tercet index repair"'):
         ids(Store(store.path), "the sea")
     opened = Store(store.path)
-    assert repair(opened, lambda texts: vectors(list(texts))) > 0
+    assert repair(opened) > 0
     assert problems(opened) == []
     assert everything(opened) == before
 
@@ -222,16 +234,17 @@ def test_broken_segments_are_found_and_encoded_again(store: Store, small_segment
     assert "modified after they were written: vectors" in " ".join(problems(Store(store.path)))
     shutil.rmtree(other)
     opened = Store(store.path)
-    repair(opened, lambda texts: vectors(list(texts)))
+    repair(opened)
     assert everything(opened) == before
 
 
 def test_files_of_a_killed_writer_are_deleted_by_the_next(store: Store) -> None:
-    orphan = store.path / SEGMENTS / "orphan"
-    orphan.mkdir()
-    (orphan / "vectors.npy").write_bytes(b"half")
-    put(store, "river")
-    assert not orphan.exists()
+    for name in ("000000000007-0123abcd", ".0123456789ab.partial"):
+        orphan = store.path / SEGMENTS / name
+        orphan.mkdir()
+        (orphan / "vectors.npy").write_bytes(b"half")
+        put(store, name)
+        assert not orphan.exists()
 
 
 def test_the_lexical_index_catches_up_after_a_kill(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -332,7 +345,7 @@ def test_a_store_works_without_a_broken_graph_or_lexical_index_and_repairs_them(
     put(opened, "river")
     assert [line.split(":")[0][:5] for line in problems(opened)] == ["graph"]  # the lexical update is pending
     opened.remove(["river"])
-    repair(opened, lambda texts: vectors(list(texts)))
+    repair(opened)
     with opened.writer():
         opened.rebuild_lexical()
     assert problems(opened) == []

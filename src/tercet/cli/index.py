@@ -1,7 +1,6 @@
 """``tercet index``: candidates that are encoded once, stored in a folder, and searched."""
 
 import json
-import shutil
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -113,8 +112,7 @@ def build(
         retriever.store.set_metadata({"finished": True, "text_columns": column})
     except TercetError:
         if is_new and not len(retriever):  # a typo must not leave a folder behind
-            retriever.close()
-            shutil.rmtree(out)
+            retriever.store.delete()
         raise
     except KeyboardInterrupt:
         stored = f"{len(retriever):,} candidates, which are stored" if len(retriever) else "no candidates"
@@ -302,7 +300,7 @@ def verify(path: IndexArgument) -> None:
     for line in found:
         typer.echo(line)
     if found:
-        typer.echo(f"{path} can be repaired: tercet index repair {path}")
+        typer.echo(f"to mend what can be mended: tercet index repair {path}")
         raise typer.Exit(1)
     typer.echo(f"{path}: {len(store):,} candidates, no problems")
 

@@ -11,6 +11,8 @@ from tercet.errors import OutputError
 
 PARTIAL = ".partial"
 """Suffix of files that are still being written."""
+PARTIAL_NAME = r"\.[0-9a-f]{12}\.partial"
+"""Pattern of the names of such files and folders."""
 
 
 @contextmanager

@@ -106,6 +106,7 @@ class ApproximateIndex(VectorIndex):
 
     def nearest(self, queries: Floats, k: int) -> Neighbors:
         """The approximate ``k`` nearest neighbours of each query in ``[Q, D]``, by inner product."""
+        k = min(k, max(len(self), 1))
         if self._index is None:
             return Neighbors(*(np.full((len(queries), k), fill) for fill in (NO_ID, -np.inf)))
         alive = np.packbits(self._alive, bitorder="little")  # must outlive the search: faiss makes no copy
@@ -120,7 +121,7 @@ class ApproximateIndex(VectorIndex):
 
     def search(self, codes: Codes, k: int, *, scale: float = 1.0) -> SearchResult:
         """The ``k`` best candidates of each context, certified up to the recall of faiss."""
-        self._check_query(codes, k, scale)
+        k = self._check_query(codes, k, scale)
         return certified_search(self, codes, k, scale=scale, budget=max(self.budget, k))
 
     def save(self, path: Path) -> Path:

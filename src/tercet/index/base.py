@@ -32,8 +32,9 @@ class Neighbors(NamedTuple):
 class SearchResult:
     """The best candidates of each context.
 
-    ``ids`` and ``scores`` are ``[B, K]``, best first, ties ordered by id. A row with fewer candidates ends
-    with -1 and -inf. ``scored`` is ``[B]``: the number of candidates that were scored exactly.
+    ``ids`` and ``scores`` are ``[B, K]``, best first, ties ordered by id; K is at most the size of the index,
+    but at least 1. A row with fewer candidates ends with -1 and -inf. ``scored`` is ``[B]``: the number of
+    candidates that were scored exactly.
     """
 
     ids: Ints
@@ -91,7 +92,8 @@ class VectorIndex(ABC):
         ids = check_ids(ids)
         return ids, check_vectors(vectors, count=len(ids), width=self.width)
 
-    def _check_query(self, codes: Codes, k: int, scale: float) -> None:
+    def _check_query(self, codes: Codes, k: int, scale: float) -> int:
+        """``k``, at most the size of the index but at least 1, if codes and scale are valid."""
         check_k(k)
         if codes.vectors.ndim != 3 or codes.vectors.shape[2] != self.width:
             raise InputError(
@@ -101,6 +103,7 @@ class VectorIndex(ABC):
             raise InputError("every context needs at least one code, got a mask without any")
         _check_magnitude(codes.vectors[codes.mask], "code")
         check_scale("scale", scale)
+        return min(k, max(len(self), 1))
 
 
 def check_ids(ids: Ints) -> Ints:

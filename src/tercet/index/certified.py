@@ -53,6 +53,7 @@ def certified_search(
     """
     if budget is not None and budget < k:
         raise InputError(f"budget must be at least k = {k}, got {budget}")
+    k = min(k, max(len(index), 1))
     tops, certainty = [], []
     for vectors, mask in zip(codes.vectors, codes.mask, strict=True):
         top = TopK(k)

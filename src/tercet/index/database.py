@@ -10,28 +10,39 @@ from typing import Any
 
 import numpy as np
 
-from tercet.errors import BrokenIndexError, InputError, OutputError
+from tercet.errors import BrokenIndexError, InputError
 from tercet.index.base import FORMAT, check_format
+from tercet.index.connection import digest_sql, file_state, is_writable, open_to_read, open_to_write
+from tercet.index.database_errors import sqlite_errors
 from tercet.index.items import Item
-from tercet.index.where_sql import sql_number
 from tercet.records import Floats, Ints
 
 SCHEMA = """
-CREATE TABLE metadata (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE metadata (name TEXT PRIMARY KEY, value TEXT NOT NULL, digest BLOB NOT NULL);
 CREATE TABLE candidates (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
     id TEXT NOT NULL UNIQUE,
     text TEXT NOT NULL,
-    metadata TEXT NOT NULL
+    metadata TEXT NOT NULL,
+    digest BLOB NOT NULL
 );
-CREATE TABLE segments (name TEXT PRIMARY KEY);
-CREATE TABLE buffered (number INTEGER PRIMARY KEY, vector BLOB NOT NULL);
+CREATE TABLE segments (name TEXT PRIMARY KEY, manifest_digest TEXT NOT NULL);
+CREATE TABLE buffered (number INTEGER PRIMARY KEY, vector BLOB NOT NULL, digest BLOB NOT NULL);
 CREATE TABLE removed (number INTEGER PRIMARY KEY);
 CREATE TABLE pending (number INTEGER PRIMARY KEY);
 """
 """``number`` identifies a candidate or a vector in all tables and files, and is never reused. ``metadata``
 describes the store, ``candidates.metadata`` a candidate. ``buffered`` vectors are in no segment yet,
-``removed`` ones still are in one, and ``pending`` candidates differ from the lexical index."""
+``removed`` ones still are in one, and ``pending`` candidates differ from the lexical index. ``digest`` is of
+the other columns of its row, ``manifest_digest`` of the file that lists the files of a segment."""
+
+DIGESTED = {
+    "metadata": ("name", "value"),
+    "candidates": ("number", "id", "text", "metadata"),
+    "buffered": ("number", "vector"),
+    "chunks": ("number", "candidate", "start", "stop"),
+}
+"""The columns that the digest of a row covers, by table."""
 
 OLD_METADATA = "facts"
 """The name of the table ``metadata`` in format 1."""
@@ -49,11 +60,9 @@ class Database:
         self._file = file
         self._lock = RLock()
         self._commits = 0
-        self._connection = sqlite3.connect(file, check_same_thread=False, isolation_level=None, timeout=30)
-        self._connection.create_function("as_number", 1, sql_number, deterministic=True)
+        self._is_checked = create
         with sqlite_errors(file):
-            self._connection.execute("PRAGMA journal_mode = WAL")
-            self._connection.execute("PRAGMA synchronous = FULL")
+            self._connection = self._connect()
             if create:
                 self._connection.executescript(f"BEGIN; {SCHEMA} {more_tables} COMMIT;")
                 self.set_metadata({"format": FORMAT})
@@ -91,20 +100,23 @@ class Database:
     def version(self) -> tuple[int, int]:
         """A value that changes with every transaction, of this and of other processes.
 
-        SQLite's own version covers only the changes of other connections.
+        SQLite's own version covers only the changes of other connections. An immutable file has none, so it
+        is opened again if it was written to after all.
         """
+        if self._is_immutable and self._seen != file_state(self._file):
+            self._reopen()
         ((version,),) = self.query("PRAGMA data_version")
         return int(version), self._commits
 
     def metadata(self, name: str) -> Any:
         """A value of the store's metadata; None if it is not set."""
         rows = self.query("SELECT value FROM metadata WHERE name = ?", [name])
-        return json.loads(rows[0][0]) if rows else None
+        return self._decoded(rows[0][0], f"its {name}") if rows else None
 
     def set_metadata(self, metadata: Mapping[str, Any]) -> None:
         """Set values of the store's metadata."""
         rows = [(name, json.dumps(value, ensure_ascii=False)) for name, value in metadata.items()]
-        self.execute("INSERT OR REPLACE INTO metadata VALUES (?, ?)", rows)
+        self._insert("metadata", rows, verb="INSERT OR REPLACE")
 
     def count(self) -> int:
         """The number of candidates."""
@@ -119,7 +131,16 @@ class Database:
     def insert(self, numbers: Ints, rows: Sequence[tuple[str, str, str]]) -> None:
         """Insert candidates: their ids, texts and metadata."""
         numbered = ((number, *row) for number, row in zip(numbers.tolist(), rows, strict=True))
-        self.execute("INSERT INTO candidates VALUES (?, ?, ?, ?)", numbered)
+        self._insert("candidates", numbered)
+
+    def insert_chunks(self, rows: Iterable[tuple[int, int, int, int]]) -> None:
+        """Insert chunks: their numbers, the numbers of their candidates, first and last characters."""
+        self._insert("chunks", rows)
+
+    def replace_metadata(self, rows: Iterable[tuple[str, str]]) -> None:
+        """Change the metadata of candidates: pairs of the new metadata and the id."""
+        digest = digest_sql(["number", "id", "text", "?1"])
+        self.execute(f"UPDATE candidates SET metadata = ?1, digest = {digest} WHERE id = ?2", rows)
 
     def delete(self, numbers: Ints) -> None:
         """Delete candidates; their vectors are deleted by ``delete_vectors``."""
@@ -128,9 +149,8 @@ class Database:
     def delete_vectors(self, numbers: Ints) -> None:
         """Delete vectors from the buffer, and mark those as removed that are in a segment."""
         rows = _as_rows(numbers)
-        self.execute(
-            "INSERT INTO removed SELECT ?1 WHERE NOT EXISTS (SELECT 1 FROM buffered WHERE number = ?1)", rows
-        )
+        unbuffered = "NOT EXISTS (SELECT 1 FROM buffered WHERE number = ?1)"
+        self.execute(f"INSERT OR IGNORE INTO removed SELECT ?1 WHERE {unbuffered}", rows)
         self.execute("DELETE FROM buffered WHERE number = ?", rows)
 
     def items(self, numbers: Ints) -> dict[int, Item]:
@@ -138,7 +158,10 @@ class Database:
         rows = self.select_in(
             "SELECT number, id, text, metadata FROM candidates WHERE number IN", numbers.tolist()
         )
-        return {number: Item(id_, text, json.loads(metadata)) for number, id_, text, metadata in rows}
+        return {
+            number: Item(id_, text, self._decoded(metadata, f"the metadata of {id_!r}"))
+            for number, id_, text, metadata in rows
+        }
 
     def numbers(self, ids: Sequence[str]) -> dict[str, int]:
         """The numbers of candidates by id; unknown ids are left out."""
@@ -162,11 +185,11 @@ class Database:
     def add_buffered(self, numbers: Ints, vectors: Floats) -> None:
         """Store vectors until there are enough for a segment."""
         rows = zip(numbers.tolist(), (vector.astype("<f4").tobytes() for vector in vectors), strict=True)
-        self.execute("INSERT INTO buffered VALUES (?, ?)", rows)
+        self._insert("buffered", rows)
 
-    def add_segment(self, name: str) -> None:
+    def add_segment(self, name: str, manifest_digest: str) -> None:
         """Make a segment that was written part of the store."""
-        self.execute("INSERT INTO segments VALUES (?)", [(name,)])
+        self.execute("INSERT INTO segments VALUES (?, ?)", [(name, manifest_digest)])
 
     def add_pending(self, numbers: Ints) -> None:
         """Record that the lexical index has to be updated for these candidates."""
@@ -189,40 +212,54 @@ class Database:
     def problems(self) -> list[str]:
         """What SQLite's integrity check reports."""
         messages = [message for (message,) in self.query("PRAGMA integrity_check")]
-        return [] if messages == ["ok"] else messages
+        return [] if messages == ["ok"] else [f"database: {message}" for message in messages]
+
+    def check_integrity(self) -> None:
+        """Raise if the database is malformed. It is read once; writing to a damaged one would lose more."""
+        if not self._is_checked and self.problems():
+            raise BrokenIndexError(f'{self._file} is malformed: run "tercet index repair"')
+        self._is_checked = True
+
+    def rebuild(self) -> None:
+        """Write the database again from its tables, which mends indexes and unused pages."""
+        self.query("REINDEX")
+        self.query("VACUUM")
+
+    def modified(self, table: str) -> list[Any]:
+        """The first column of the rows of a table that differ from their digests."""
+        columns = DIGESTED[table]
+        rows = self.query(f"SELECT {columns[0]} FROM {table} WHERE digest != {digest_sql(columns)}")
+        return [value for (value,) in rows]
+
+    def _connect(self) -> sqlite3.Connection:
+        self._seen, self._is_immutable = file_state(self._file), False
+        if is_writable(self._file):
+            return open_to_write(self._file)
+        connection, self._is_immutable = open_to_read(self._file)
+        return connection
+
+    def _reopen(self) -> None:
+        with self._lock, sqlite_errors(self._file):
+            self._connection.close()
+            self._connection = self._connect()
+            self._commits += 1
+
+    def _insert(self, table: str, rows: Iterable[Sequence[Any]], *, verb: str = "INSERT") -> None:
+        values = [f"?{position}" for position in range(1, len(DIGESTED[table]) + 1)]
+        self.execute(f"{verb} INTO {table} VALUES ({', '.join(values)}, {digest_sql(values)})", rows)
+
+    def _decoded(self, value: str, what: str) -> Any:
+        try:
+            return json.loads(value)
+        except ValueError:
+            raise BrokenIndexError(
+                f'{self._file}: {what} is not valid JSON: run "tercet index verify {self._file.parent}"'
+            ) from None
 
     def _check_format(self) -> None:
         is_old = OLD_METADATA in self.column("sqlite_master", "name")
         check_format(self._file.parent, 1 if is_old else self.metadata("format"))
 
 
-def row_of(item: Item) -> tuple[str, str, str]:
-    """The id, text and metadata of an item as the table stores them."""
-    try:
-        metadata = json.dumps(dict(item.metadata or {}), ensure_ascii=False, allow_nan=False)
-        for text in (item.id, item.text, metadata):
-            text.encode()
-    except (TypeError, ValueError) as error:
-        raise InputError(f"candidate {item.id!r} cannot be stored as JSON: {error}") from None
-    return item.id, item.text, metadata
-
-
 def _as_rows(numbers: Ints) -> list[tuple[int]]:
     return [(number,) for number in numbers.tolist()]
-
-
-@contextmanager
-def sqlite_errors(file: Path) -> Iterator[None]:
-    """Turn errors of SQLite into errors that say what to do."""
-    try:
-        yield
-    except sqlite3.DatabaseError as error:
-        if "full" in str(error) or "readonly" in str(error):
-            raise OutputError(f"cannot write to {file.parent}: {error}") from None
-        if isinstance(error, sqlite3.OperationalError) and "locked" in str(error):
-            raise OutputError(f"{file.parent} is locked ({error}): try again") from None
-        if isinstance(error, sqlite3.ProgrammingError):
-            raise InputError(f"cannot read {file.parent} ({error}): open it again") from None
-        raise BrokenIndexError(
-            f"{file} is not a valid database ({error}): restore it from a backup"
-        ) from None

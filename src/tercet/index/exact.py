@@ -82,7 +82,7 @@ class ExactIndex(VectorIndex):
 
     def search(self, codes: Codes, k: int, *, scale: float = 1.0) -> SearchResult:
         """The ``k`` best candidates of each context, certified."""
-        self._check_query(codes, k, scale)
+        k = self._check_query(codes, k, scale)
         contexts = [vectors[mask] for vectors, mask in zip(codes.vectors, codes.mask, strict=True)]
         tops = [TopK(k) for _ in contexts]
         group = max(1, CODES_PER_SCAN // codes.mask.shape[1])

@@ -1,8 +1,12 @@
 """Candidates as an index stores them, without their vectors."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+
+from tercet.errors import InputError
+from tercet.files.digest import rows_digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,3 +38,21 @@ def assign_ids(
             id_ += "+"
         taken.add(id_)
         yield replace(item, id=id_)
+
+
+def row_of(item: Item) -> tuple[str, str, str]:
+    """The id, text and metadata of an item as a database stores them."""
+    try:
+        metadata = json.dumps(dict(item.metadata or {}), ensure_ascii=False, allow_nan=False)
+        for text in (item.id, item.text, metadata):
+            text.encode()
+    except (TypeError, ValueError) as error:
+        raise InputError(f"candidate {item.id!r} cannot be stored as JSON: {error}") from None
+    return item.id, item.text, metadata
+
+
+def items_digest(before: str, items: Iterable[Item]) -> str:
+    """The digest of items that follow others, whose digest is ``before``."""
+    for item in items:
+        before = rows_digest([before, *row_of(item)])
+    return before

@@ -73,10 +73,10 @@ class LexicalIndex:
     def search(self, text: str, k: int) -> list[tuple[int, float]]:
         """The ids and BM25 scores of the ``k`` best texts; texts that share no term are left out."""
         check_k(k)
-        query = self._query(text)
-        if query is None:
+        query, searcher = self._query(text), self._index.searcher()
+        k = min(k, int(searcher.num_docs))  # tantivy reserves memory for k hits
+        if query is None or not k:
             return []
-        searcher = self._index.searcher()
         hits = searcher.search(query, limit=k, count=False).hits
         numbers = searcher.fast_field_values(NUMBER, [address for _, address in hits])
         return [(int(number), float(score)) for number, (score, _) in zip(numbers, hits, strict=True)]

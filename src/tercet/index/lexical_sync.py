@@ -4,16 +4,20 @@ tantivy commits on its own, after the transaction of the database. That transact
 candidates are pending, and the next writer updates them again if a process died in between.
 """
 
-import shutil
+import re
 from pathlib import Path
 
 import numpy as np
 
 from tercet.errors import BrokenIndexError
+from tercet.files.deletion import delete_own
 from tercet.index.database import Database
 from tercet.index.lexical import LexicalIndex
+from tercet.index.linked_folder import LinkedFolder, is_read_only
 
 UPDATED_AT_ONCE = 20_000
+LEXICAL_FILE = re.compile(r"[0-9a-f]{32}(\.\d+)?\.\w+|\.?(meta|managed)\.json|\.tantivy-\w+\.lock|\.tmp\w+")
+"""The names of the files of tantivy."""
 
 
 class LexicalSync:
@@ -22,7 +26,8 @@ class LexicalSync:
     def __init__(self, folder: Path, database: Database) -> None:
         self._folder = folder
         self._database = database
-        self._index = _open(folder)
+        self._links = LinkedFolder(folder) if is_read_only(folder) else None
+        self._index = _open(self._links.path if self._links else folder)
 
     @staticmethod
     def create(folder: Path) -> None:
@@ -42,6 +47,8 @@ class LexicalSync:
 
     def reload(self) -> None:
         """Make the commits of other processes visible."""
+        if self._links is not None:
+            self._links.refresh()
         if self._index is not None:
             self._index.reload()
 
@@ -61,8 +68,8 @@ class LexicalSync:
 
     def rebuild(self) -> None:
         """Build the index again from the database. Only the writer may call this."""
-        shutil.rmtree(self._folder, ignore_errors=True)
-        self.create(self._folder)
+        delete_own(self._folder, LEXICAL_FILE)
+        self._folder.mkdir(exist_ok=True)
         self._index = LexicalIndex(self._folder)
         with self._database.transaction():
             self._database.add_pending(self._database.all_numbers("candidates"))

@@ -15,7 +15,8 @@ CREATE TABLE chunks (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
     candidate INTEGER NOT NULL,
     start INTEGER NOT NULL,
-    stop INTEGER NOT NULL
+    stop INTEGER NOT NULL,
+    digest BLOB NOT NULL
 );
 CREATE INDEX chunks_of_candidate ON chunks (candidate);
 """
@@ -119,7 +120,7 @@ class ChunkVectors(VectorOwners):
             for part in of
         ]
         rows = [(number, *row) for number, row in zip(vectors.tolist(), flat, strict=True)]
-        self._database.execute("INSERT INTO chunks VALUES (?, ?, ?, ?)", rows)
+        self._database.insert_chunks(rows)
 
     def vectors_of(self, candidates: Ints) -> Ints:
         """The numbers of the chunks of some candidates."""

@@ -1,16 +1,21 @@
 """The segments of a store on disk, and the HNSW graphs beside them."""
 
-import shutil
+import re
 from pathlib import Path
 from uuid import uuid4
 
-from tercet.files.atomic import writing
+from tercet.files.atomic import PARTIAL_NAME, writing
+from tercet.files.deletion import delete_own
 from tercet.files.digest import file_digest
 from tercet.index.database import Database
 from tercet.index.faiss_index import write_graph
-from tercet.index.segment import Segment, segment_problem
+from tercet.index.segment import MANIFEST, Segment, segment_problem
 
 GRAPH_FILE = "graph.faiss"
+SEGMENT_NAME = re.compile(rf"\d{{12}}-[0-9a-f]{{8}}|{PARTIAL_NAME}")
+"""The names of segment folders, complete and partial."""
+SEGMENT_FILE = re.compile(rf"\w+\.npy|{re.escape(MANIFEST)}|{re.escape(GRAPH_FILE)}|{PARTIAL_NAME}")
+"""The names of the files of a segment."""
 
 
 class SegmentFiles:
@@ -39,17 +44,32 @@ class SegmentFiles:
             segment.save(self.folder / name)
         return name
 
+    def manifest_digest(self, name: str) -> str:
+        """The digest of the file that lists the files of a segment and their digests."""
+        return file_digest(self.folder / name / MANIFEST)
+
     def sweep(self) -> None:
-        """Delete segments that do not belong to the store. Only the writer may call this."""
+        """Delete segments that do not belong to the store. Only the writer may call this.
+
+        Folders with other names, and other files in the folder of a segment, are somebody else's.
+        """
+        self.folder.mkdir(exist_ok=True)
         names = set(self.names())
         for folder in self.folder.iterdir():
-            if folder.name not in names:
-                shutil.rmtree(folder, ignore_errors=True)
+            if folder.name not in names and SEGMENT_NAME.fullmatch(folder.name):
+                delete_own(folder, SEGMENT_FILE)
 
     def problems(self) -> dict[str, str]:
         """The segments whose files are missing or modified, and why."""
-        problems = {name: segment_problem(self.folder / name) for name in self.names()}
+        rows = self._database.query("SELECT name, manifest_digest FROM segments ORDER BY name")
+        problems = {name: self._problem(name, digest) for name, digest in rows}
         return {name: problem for name, problem in problems.items() if problem}
+
+    def _problem(self, name: str, manifest_digest: str) -> str:
+        problem = segment_problem(self.folder / name)
+        if not problem and self.manifest_digest(name) != manifest_digest:
+            return f"modified after it was written: {MANIFEST}"
+        return problem
 
     def graph_file(self, name: str) -> Path:
         """The file of a segment's graph."""

@@ -1,19 +1,23 @@
 """The candidates of a store that meet conditions, and errors that say what could have been asked."""
 
-import json
 from collections.abc import Sequence
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tercet.errors import InputError
-from tercet.index.conditions import ORDERINGS, SHOWN_VALUES, Condition
-from tercet.index.where_sql import ENTRIES, ENTRY, FILLED, NUMERIC, all_of, incomparable
+from tercet.index.conditions import EQUALITIES, ORDERINGS, SHOWN_VALUES, Condition
+from tercet.index.where_sql import ENTRIES, ENTRY, FILLED, NUMERIC, Clause, all_of, incomparable
 from tercet.inputs import SHOWN_CHARACTERS, listed, shortened
 
 if TYPE_CHECKING:
     from tercet.index.database import Database
     from tercet.records import Ints
+
+
+CONDITIONS_PER_QUERY = 100
+"""SQLite limits the depth of an expression to 1,000."""
 
 
 def select(database: "Database", conditions: Sequence[Condition]) -> "Ints":
@@ -49,20 +53,29 @@ def check_column(database: "Database", column: str) -> None:
 
 
 def _numbers(database: "Database", conditions: Sequence[Condition]) -> "Ints":
-    clause = all_of(conditions)
-    rows = database.query(f"SELECT number FROM candidates WHERE {clause.sql}", clause.values)
+    """The numbers of the candidates that meet all conditions, sorted."""
+    parts = range(0, max(len(conditions), 1), CONDITIONS_PER_QUERY)
+    found = (_matching(database, all_of(conditions[at : at + CONDITIONS_PER_QUERY])) for at in parts)
+    return reduce(np.intersect1d, found)
+
+
+def _matching(database: "Database", clause: Clause) -> "Ints":
+    rows = database.query(f"SELECT number FROM candidates WHERE {clause.sql} ORDER BY number", clause.values)
     return np.array([number for (number,) in rows], dtype=np.int64)
 
 
 def _check_comparable(database: "Database", condition: Condition, others: Sequence[Condition]) -> None:
-    clause = incomparable(condition, others)
-    matching = f"FROM candidates WHERE {clause.sql}"
-    for id_, metadata in database.query(f"SELECT id, metadata {matching} LIMIT 1", clause.values):
-        ((count,),) = database.query(f"SELECT count(*) {matching}", clause.values)
-        others_too = f" and {count - 1:,} more" if count > 1 else ""
-        value = shortened(repr(json.loads(metadata)[condition.column]), SHOWN_CHARACTERS)
+    """Raise if the value of a candidate cannot be compared, unless an equality excludes the candidate."""
+    found = _matching(database, incomparable(condition))
+    if not len(found):
+        return
+    equalities = [other for other in others if other.operator in EQUALITIES]
+    found = np.intersect1d(found, _numbers(database, equalities))
+    for item in database.items(found[:1]).values():
+        others_too = f" and {len(found) - 1:,} more" if len(found) > 1 else ""
+        value = shortened(repr((item.metadata or {})[condition.column]), SHOWN_CHARACTERS)
         raise InputError(
-            f"{condition} cannot be compared with {value} of candidate {id_!r}{others_too}: "
+            f"{condition} cannot be compared with {value} of candidate {item.id!r}{others_too}: "
             "numbers compare with numbers and other strings with strings; "
             'exclude such values with "!=" or "not in"'
         )

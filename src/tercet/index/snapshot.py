@@ -15,6 +15,7 @@ from tercet.index.faiss_index import read_index
 from tercet.index.scoring import TopK, stack
 from tercet.index.segment import Segment
 from tercet.index.segment_files import SegmentFiles
+from tercet.inputs import check_k
 from tercet.records import Certainty, Codes, Ints
 from tercet.settings.index import Storage
 
@@ -48,6 +49,7 @@ class Snapshot:
         """
         if subset is not None:
             return self.index.subset(subset).search(codes, k, scale=scale)
+        k = min(check_k(k), max(len(self.index), 1))
         graphs = {} if exact else self._usable_graphs()
         results = {position: graph.search(codes, k, scale=scale) for position, graph in graphs.items()}
         results = {at: result for at, result in results.items() if _is_full(result, graphs[at], k)}

@@ -5,6 +5,7 @@ leftover that the next writer deletes; after that, it never changes. So the fold
 after the last transaction, whenever a process is killed.
 """
 
+import re
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,18 +19,19 @@ import numpy as np
 
 from tercet.errors import BrokenIndexError, InputError, LockedIndexError
 from tercet.files.atomic import check_free, new_folder
+from tercet.files.deletion import delete_own, refuse_links
 from tercet.files.lock import exclusive
 from tercet.index.base import SearchResult, check_vectors
 from tercet.index.conditions import SHOWN_VALUES, Where, conditions_of
-from tercet.index.database import Database, row_of
+from tercet.index.database import Database
 from tercet.index.dtypes import STORAGES
 from tercet.index.exact import ExactIndex
-from tercet.index.items import Item, assign_ids
-from tercet.index.lexical_sync import LexicalSync
+from tercet.index.items import Item, assign_ids, row_of
+from tercet.index.lexical_sync import LEXICAL_FILE, LexicalSync
 from tercet.index.owners import CHUNKS, CandidateParts, ChunkVectors, OneVector, VectorOwners
 from tercet.index.reading import get_items, merged, with_stored_metadata
 from tercet.index.segment import Segment, merge_segments
-from tercet.index.segment_files import SegmentFiles
+from tercet.index.segment_files import SEGMENT_FILE, SegmentFiles
 from tercet.index.selection import select
 from tercet.index.snapshot import Snapshot, read_snapshot
 from tercet.inputs import check_choice, listed
@@ -37,6 +39,8 @@ from tercet.records import Codes, Floats, Ints
 from tercet.settings.index import Storage
 
 DATABASE, SEGMENTS, LEXICAL, LOCK = "store.sqlite", "segments", "lexical", "writer.lock"
+STORE_FILE = re.compile(rf"{re.escape(DATABASE)}(-wal|-shm)?|{re.escape(LOCK)}")
+"""The names of the files beside the folders of a store."""
 GRAPH_THRESHOLD = 20_000
 """Number of vectors from which a graph is faster than a scan."""
 BUFFER_SIZE = 8192
@@ -48,6 +52,7 @@ class Store:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        refuse_links(path)
         self.database = Database(path / DATABASE)
         self.width: int = self.metadata("width")
         self.storage: Storage = self.metadata("storage")
@@ -100,6 +105,14 @@ class Store:
     def close(self) -> None:
         """Close the files."""
         self.database.close()
+
+    def delete(self) -> None:
+        """Delete the index; files in its folder that are not its own stay."""
+        self.close()
+        for segment in (self.path / SEGMENTS).iterdir():
+            delete_own(segment, SEGMENT_FILE)
+        for folder, own in ((SEGMENTS, SEGMENT_FILE), (LEXICAL, LEXICAL_FILE), ("", STORE_FILE)):
+            delete_own(self.path / folder, own)
 
     def __len__(self) -> int:
         return self.database.count()
@@ -187,9 +200,16 @@ class Store:
         return [] if self._lexical is None else self._lexical.terms(text)
 
     @contextmanager
-    def writer(self) -> Iterator[None]:
-        """Be the only writer for the length of the block. Threads wait; another process gets an error."""
+    def writer(self, *, repairing: bool = False) -> Iterator[None]:
+        """Be the only writer for the length of the block. Threads wait; another process gets an error.
+
+        Args:
+            repairing: whether to accept a malformed database.
+        """
+        refuse_links(self.path)
         with self._writing, exclusive(self.path / LOCK, self._refuse):
+            if not repairing:
+                self.database.check_integrity()
             self.segments.sweep()
             self._update_lexical()
             yield
@@ -229,9 +249,7 @@ class Store:
             items = get_items(self.database, list(metadata))
             changed = (replace(item, metadata=merged(item.metadata, metadata[item.id])) for item in items)
             rows = [row_of(item) for item in changed]
-            self.database.execute(
-                "UPDATE candidates SET metadata = ? WHERE id = ?", [(values, id_) for id_, _, values in rows]
-            )
+            self.database.replace_metadata((values, id_) for id_, _, values in rows)
 
     def remove(self, ids: Sequence[str]) -> None:
         """Remove candidates, which must exist."""
@@ -265,7 +283,7 @@ class Store:
         segment = self.segments.write(Segment.of(numbers, vectors, self.storage))
         with self.database.transaction():
             self.database.execute("DELETE FROM removed WHERE number = ?", [(n,) for n in numbers.tolist()])
-            self.database.add_segment(segment)
+            self._add_segment(segment)
 
     def rebuild_lexical(self) -> None:
         """Build the lexical index again from the texts. Only the writer may call this."""
@@ -308,7 +326,7 @@ class Store:
                     self.database.add_buffered(vector_numbers, vectors)
                 else:
                     self.database.clear("buffered")
-                    self.database.add_segment(segment)
+                    self._add_segment(segment)
                 self.database.set_metadata(metadata)
             self._update_lexical()
 
@@ -334,6 +352,9 @@ class Store:
         vectors = np.concatenate([waiting[kept], vectors])
         return self.segments.write(Segment.of(numbers, vectors, self.storage))
 
+    def _add_segment(self, name: str) -> None:
+        self.database.add_segment(name, self.segments.manifest_digest(name))
+
     def _delete(self, numbers: Ints) -> None:
         self.database.delete_vectors(self.owners.vectors_of(numbers))
         self.owners.delete(numbers)
@@ -356,7 +377,7 @@ class Store:
             for table in ("segments", "buffered", "removed"):
                 self.database.clear(table)
             if name is not None:
-                self.database.add_segment(name)
+                self._add_segment(name)
         self.index()
         self.segments.sweep()
 

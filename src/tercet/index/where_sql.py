@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from tercet.index.conditions import EQUALITIES, ORDERINGS, Condition, as_number
+from tercet.index.conditions import ORDERINGS, Condition, as_number
 
 ENTRY = "SELECT 1 FROM json_each(candidates.metadata) AS entry WHERE entry.key = ?"
 ENTRIES = "FROM candidates, json_each(candidates.metadata) AS entry"
@@ -35,19 +35,13 @@ def all_of(conditions: Iterable[Condition]) -> Clause:
     return Clause(" AND ".join(["1", *(clause.sql for clause in clauses)]), values)
 
 
-def incomparable(condition: Condition, others: Iterable[Condition]) -> Clause:
-    """The clause of the candidates whose value cannot be compared with the value of an ordering.
-
-    Args:
-        others: further conditions; only their equalities count, so that candidates can be excluded by them.
-    """
-    rest = all_of(other for other in others if other.operator in EQUALITIES)
+def incomparable(condition: Condition) -> Clause:
+    """The clause of the candidates whose value cannot be compared with the value of an ordering."""
     numbers = "entry.type IN ('integer', 'real') OR (entry.type = 'text' AND as_number(entry.atom) NOT NULL)"
-    texts = "entry.type = 'text'"
-    comparable = texts if condition.is_textual else numbers
+    comparable = "entry.type = 'text'" if condition.is_textual else numbers
     empty = "entry.type = 'text' AND trim(entry.atom) = ''"
-    sql = f"EXISTS ({ENTRY} AND {FILLED} AND NOT ({comparable}) AND NOT ({empty})) AND {rest.sql}"
-    return Clause(sql, [condition.column, *rest.values])
+    sql = f"EXISTS ({ENTRY} AND {FILLED} AND NOT ({comparable}) AND NOT ({empty}))"
+    return Clause(sql, [condition.column])
 
 
 def _equality(condition: Condition) -> Clause:
