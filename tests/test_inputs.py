@@ -2,7 +2,8 @@
 
 import pytest
 
-from tercet.inputs import describe, listed, shortened
+from tercet.errors import InputError
+from tercet.inputs import check_scale, describe, listed, shortened
 
 
 def test_values_are_listed_in_full_unless_a_maximum_is_given() -> None:
@@ -27,3 +28,8 @@ def test_a_value_is_described_by_its_type_and_its_first_characters() -> None:
     assert describe(None) == "None"
     assert describe(5) == "int 5"
     assert describe("b" * 50) == f"str '{'b' * 39}…"
+
+
+def test_a_scale_that_is_too_large_for_a_float_is_refused() -> None:
+    with pytest.raises(InputError, match=r"code_scale must be a number from 1e-06 to 1e"):
+        check_scale("code_scale", 10**400)

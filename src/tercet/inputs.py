@@ -8,6 +8,7 @@ from typing import Any, SupportsIndex
 
 from tercet.errors import InputError
 from tercet.records import Context
+from tercet.settings.limits import ALWAYS_ALLOWED, current_limits, raise_it
 
 SMALLEST, LARGEST = 1e-6, 1e6
 """Limits of a scale."""
@@ -27,9 +28,20 @@ def check_text(value: object, name: str) -> str:
         raise InputError(f"{name} must be a string, got {describe(value)}")
     if not value or value.isspace():
         raise InputError(f"{name} is empty: a text needs at least one character that is not white space")
+    if len(value) > ALWAYS_ALLOWED:
+        _check_length(value, name)
     if not value.isascii():
         check_encodable(value, name)
     return value
+
+
+def _check_length(text: str, name: str) -> None:
+    allowed = current_limits().max_text_characters
+    if len(text) > allowed:
+        raise InputError(
+            f"{name} has {len(text):,} characters, and at most {allowed:,} are allowed: split it; "
+            f"{raise_it('max_text_characters')}"
+        )
 
 
 def check_many(values: Iterable[object], name: str) -> Iterable[object]:
@@ -105,8 +117,11 @@ def check_scale(name: str, value: object) -> float:
 
 
 def _number(value: object) -> float:
-    """The value as a float; NaN if it is not a number."""
-    return float(value) if isinstance(value, Real) and not isinstance(value, bool) else nan
+    """The value as a float; NaN if it is not a number, or one that is too large for a float."""
+    try:
+        return float(value) if isinstance(value, Real) and not isinstance(value, bool) else nan
+    except OverflowError:
+        return nan
 
 
 def check_factor(name: str, value: object) -> float:

@@ -1,6 +1,5 @@
 """Texts, contexts and numbers from the columns of rows. Errors name the file and the line."""
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import isfinite
 from typing import Any, TypeAlias, TypeVar
@@ -9,6 +8,7 @@ from tercet.data.empty_rows import is_empty, without_empty
 from tercet.data.problems import EmptyCellError, MissingColumnError, gathered
 from tercet.data.rows import Row
 from tercet.errors import DataError, InputError
+from tercet.files.parsing import parse_json
 from tercet.inputs import check_context, check_text, listed
 from tercet.records import Context
 
@@ -174,8 +174,8 @@ def _with_list(row: Row, column: str, item: type | tuple[type, ...]) -> Row:
     if not row.untyped or not isinstance(cell, str) or not cell.lstrip().startswith("["):
         return row
     try:
-        value = json.loads(cell)
-    except (RecursionError, ValueError):
+        value = parse_json(cell)
+    except ValueError:
         return row
     if not isinstance(value, list) or not all(isinstance(each, item) for each in value):
         return row

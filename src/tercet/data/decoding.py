@@ -2,10 +2,11 @@
 
 import codecs
 from collections.abc import Iterable, Iterator
-from itertools import chain
-from typing import TypeAlias
+from itertools import chain, count
+from typing import BinaryIO, TypeAlias
 
 from tercet.errors import DataError
+from tercet.settings.limits import current_limits, raise_it
 
 Lines: TypeAlias = Iterator[tuple[int, str]]
 """Lines with their numbers, which start at 1; without line breaks."""
@@ -19,14 +20,39 @@ BYTE_ORDER_MARKS = {
 KOREAN = "cp949"
 
 
-def numbered_lines(name: str, file: Iterable[bytes], encoding: str = "") -> Lines:
+def raw_lines(name: str, file: BinaryIO, *, compressed: bool = False) -> Iterator[bytes]:
+    """The bytes up to each line feed, never more at a time than the limits allow.
+
+    Args:
+        name: how errors call the file.
+        compressed: whether the file is larger than it seems, so that all of its bytes are limited too.
+    """
+    limits = current_limits()
+    total = 0
+    for number in count(1):
+        line = file.readline(limits.max_line_bytes + 2)  # a line break has one or two bytes
+        if not line:
+            return
+        if len(line.removesuffix(b"\n").removesuffix(b"\r")) > limits.max_line_bytes:
+            raise _too_long(name, number)
+        total += len(line)
+        if compressed and total > limits.max_unpacked_bytes:
+            raise DataError(
+                f"{name} has more than {limits.max_unpacked_bytes:,} bytes after decompression: "
+                f"{raise_it('max_unpacked_bytes')}"
+            )
+        yield line
+
+
+def numbered_lines(name: str, raw: Iterable[bytes], encoding: str = "") -> Lines:
     """The lines of a file.
 
     Args:
         name: how errors call the file.
+        raw: its bytes up to each line feed.
         encoding: default: UTF-8, or what a byte order mark says.
     """
-    parts = iter(file)
+    parts = iter(raw)
     first = next(parts, b"")
     codec = encoding or marked_encoding(first) or "utf-8"
     if is_wide(codec):
@@ -60,7 +86,7 @@ def _narrow_lines(name: str, lines: Iterable[bytes], codec: str) -> Lines:
 
 def _wide_lines(name: str, parts: Iterable[bytes], codec: str) -> Lines:
     decoder = codecs.getincrementaldecoder(codec)()
-    pending, number = "", 1
+    pending, number, longest = "", 1, current_limits().max_line_bytes
     for part in chain(parts, [None]):
         try:
             pending += decoder.decode(b"", final=True) if part is None else decoder.decode(part)
@@ -73,6 +99,8 @@ def _wide_lines(name: str, parts: Iterable[bytes], codec: str) -> Lines:
                 "--encoding (encoding in TOML)"
             ) from None
         *complete, pending = pending.split("\n")
+        if len(pending) > longest:
+            raise _too_long(name, number + len(complete))
         for line in complete:
             yield number, _stripped(line, number)
             number += 1
@@ -84,6 +112,14 @@ def _stripped(line: str, number: int) -> str:
     """The line without its line break and, if it is the first, without a byte order mark."""
     line = line.removesuffix("\n").removesuffix("\r")
     return line.removeprefix("\ufeff") if number == 1 else line
+
+
+def _too_long(name: str, number: int) -> DataError:
+    longest = f"{current_limits().max_line_bytes:,}"
+    return DataError(
+        f"{name}, line {number}: the line has more than {longest} bytes: check that the file has "
+        f"a text or a row on each line; {raise_it('max_line_bytes')}"
+    )
 
 
 def _undecodable(name: str, number: int, codec: str, error: UnicodeDecodeError) -> DataError:

@@ -1,19 +1,24 @@
 """CSV and TSV: lines to rows of cells."""
 
 import csv
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
 from tercet.data.decoding import Lines
 from tercet.errors import DataError
 from tercet.inputs import listed
+from tercet.settings.limits import current_limits, raise_it
 
 DELIMITERS = (",", ";", "\t", "|")
 """Delimiters that are recognized, the most frequent first."""
 
 SAMPLE_LINES = 30
 """Lines that are read to recognize the delimiter."""
+
+SAMPLE_CHARACTERS = 1 << 20
+"""Fewer lines are read if they have more characters than this."""
 
 MAX_CELL = 1 << 30
 """Characters of a CSV cell. Python's default of 131,072 is too small for documents."""
@@ -31,17 +36,59 @@ def csv_rows(name: str, lines: Lines, delimiter: str = "") -> Cells:
     csv.field_size_limit(MAX_CELL)
     texts = (line + "\n" for _, line in lines)
     if not delimiter:
-        first = list(islice(texts, SAMPLE_LINES))
+        first = _sample(texts)
         delimiter = sniff_delimiter(first)
         texts = (line for part in (first, texts) for line in part)
-    return _table(name, csv.reader(texts, delimiter=delimiter, strict=True))
+    limited = _RowLines(name, texts)
+    return _table(name, limited, csv.reader(limited, delimiter=delimiter, strict=True))
 
 
 def tsv_rows(name: str, lines: Lines, delimiter: str = "") -> Cells:
     """As ``csv_rows``, with tabs and without quotes."""
     csv.field_size_limit(MAX_CELL)
-    texts = (line + "\n" for _, line in lines)
-    return _table(name, csv.reader(texts, delimiter=delimiter or "\t", quoting=csv.QUOTE_NONE))
+    limited = _RowLines(name, (line + "\n" for _, line in lines))
+    return _table(name, limited, csv.reader(limited, delimiter=delimiter or "\t", quoting=csv.QUOTE_NONE))
+
+
+class _RowLines:
+    """Lines for the csv module, which may take many for one row; the length of a row is limited.
+
+    Set ``length`` to 0 after each row.
+    """
+
+    def __init__(self, name: str, lines: Iterator[str]) -> None:
+        self.length = 0
+        self._name, self._lines, self._number = name, lines, 0
+        self._allowed = current_limits().max_line_bytes
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        line = next(self._lines)
+        self._number += 1
+        self.length += len(line)
+        if self.length > self._allowed + 1:
+            raise DataError(
+                f"{self._name}, line {self._number}: a row has more than {self._allowed:,} bytes: look for a "
+                f"quote that is not closed; {raise_it('max_line_bytes')}"
+            )
+        return line
+
+
+def _sample(lines: Iterator[str]) -> list[str]:
+    """The first lines, few enough and short enough to be kept."""
+    first: list[str] = []
+    for line in islice(lines, SAMPLE_LINES):
+        first.append(line)
+        if _is_cut(first):
+            break
+    return first
+
+
+def _is_cut(lines: list[str]) -> bool:
+    """Whether a sample may end before the file does."""
+    return len(lines) == SAMPLE_LINES or sum(map(len, lines)) > SAMPLE_CHARACTERS
 
 
 def sniff_delimiter(lines: list[str]) -> str:
@@ -59,20 +106,20 @@ def _fit(lines: list[str], delimiter: str) -> tuple[int, int]:
         sizes = [len(cells) for cells in csv.reader(lines, delimiter=delimiter) if cells]
     except csv.Error:
         return 0, 0
-    if len(lines) == SAMPLE_LINES and len(sizes) > 2:
+    if _is_cut(lines) and len(sizes) > 2:
         sizes.pop()  # the sample may end within a quoted cell
     if not sizes or sizes[0] < 2:
         return 0, 0
     return sizes.count(sizes[0]), sizes[0]
 
 
-def _table(name: str, reader: Any) -> Cells:
+def _table(name: str, lines: _RowLines, reader: Any) -> Cells:
     header: list[str] | None = None
     start = 1
     try:
         for cells in reader:
             place = f"line {start}"
-            start = reader.line_num + 1
+            start, lines.length = reader.line_num + 1, 0
             if not cells:
                 continue
             if header is None:
@@ -86,9 +133,21 @@ def _table(name: str, reader: Any) -> Cells:
 
 
 def _header(location: str, names: list[str]) -> list[str]:
-    if len(set(names)) < len(names):
-        raise DataError(f"{location}: two columns have the same name: {listed(names)}")
+    check_column_names(location, names)
     return names
+
+
+def check_column_names(location: str, names: Sequence[str]) -> None:
+    """Raise if two columns have the same name, or one is too long to be a name."""
+    repeated = [name for name, times in Counter(names).items() if times > 1]
+    if repeated:
+        raise DataError(f"{location}: several columns have the same name: {listed(repeated)}: rename them")
+    allowed = current_limits().max_key_characters
+    if any(len(name) > allowed for name in names):
+        raise DataError(
+            f"{location}: the name of a column has more than {allowed:,} characters: check that the first "
+            f"row is a header; {raise_it('max_key_characters')}"
+        )
 
 
 def _wrong_size(location: str, wanted: int, got: int) -> str:

@@ -1,12 +1,12 @@
 """Which reader a file needs and which column has which role, guessed from column names and values."""
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tercet.data.rows import Row
 from tercet.errors import DataError
+from tercet.files.parsing import parse_json
 from tercet.inputs import check_choice, listed
 from tercet.settings.data import READER_COLUMNS, READER_KINDS, ReaderKind
 
@@ -128,7 +128,7 @@ def _is_list(value: object) -> bool:
     """Whether a value is a list, or a cell of CSV with a list in JSON."""
     if isinstance(value, str) and value.lstrip().startswith("["):
         try:
-            value = json.loads(value)
+            value = parse_json(value)
         except ValueError:
             return False
     return isinstance(value, list)

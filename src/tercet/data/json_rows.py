@@ -2,11 +2,14 @@
 
 import json
 from collections.abc import Iterator
+from io import StringIO
 from typing import Any
 
 from tercet.data.decoding import Lines
 from tercet.errors import DataError
+from tercet.files.parsing import RefusedJsonError, json_reason, parse_json
 from tercet.inputs import describe, listed
+from tercet.settings.limits import current_limits, raise_it
 
 
 def json_line_rows(name: str, lines: Lines) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -20,9 +23,9 @@ def json_line_rows(name: str, lines: Lines) -> Iterator[tuple[str, dict[str, Any
             continue
         place = f"line {number}"
         try:
-            value = json.loads(line)
-        except (RecursionError, ValueError) as error:
-            raise DataError(f"{name}, {place}: not valid JSON ({error}){_array_advice(line)}") from None
+            value = parse_json(line)
+        except ValueError as error:
+            raise DataError(f"{name}, {place}: {json_reason(error)}{_array_advice(line)}") from None
         if not isinstance(value, (dict, str)):
             raise DataError(
                 f"{name}, {place}: a line must be a JSON object or string, got {type(value).__name__}"
@@ -33,7 +36,7 @@ def json_line_rows(name: str, lines: Lines) -> Iterator[tuple[str, dict[str, Any
 
 def json_array_rows(name: str, lines: Lines) -> Iterator[tuple[str, dict[str, Any]]]:
     """The number and the columns of each element of an array, which is read as a whole."""
-    for number, value in enumerate(_array(name, "\n".join(line for _, line in lines))):
+    for number, value in enumerate(_array(name, _whole(name, lines))):
         if not isinstance(value, (dict, str)):
             raise DataError(
                 f"{name}, element {number}: an element must be a JSON object or string, got {describe(value)}"
@@ -41,14 +44,29 @@ def json_array_rows(name: str, lines: Lines) -> Iterator[tuple[str, dict[str, An
         yield f"element {number}", {"text": value} if isinstance(value, str) else value
 
 
+def _whole(name: str, lines: Lines) -> str:
+    """All lines as one text, within the limit."""
+    allowed, text = current_limits().max_json_bytes, StringIO()
+    for _, line in lines:
+        text.write(f"{line}\n")
+        if text.tell() > allowed:
+            raise DataError(
+                f"{name} has more than {allowed:,} bytes, and a JSON array is read as a whole: write a row "
+                f"on each line (.jsonl); {raise_it('max_json_bytes')}"
+            )
+    return text.getvalue()
+
+
 def _array(name: str, text: str) -> list[Any]:
     try:
-        value = json.loads(text)
+        value = parse_json(text)
+    except RefusedJsonError as error:
+        raise DataError(f"{name}, line {error.lineno}: {error.msg}") from None
     except json.JSONDecodeError as error:
         advice = ": if each line is an object, use --format jsonl" if error.msg == "Extra data" else ""
         raise DataError(f"{name}, line {error.lineno}: not valid JSON ({error.msg}){advice}") from None
-    except (RecursionError, ValueError) as error:
-        raise DataError(f"{name}: not valid JSON ({error})") from None
+    except ValueError as error:
+        raise DataError(f"{name}: {json_reason(error)}") from None
     if isinstance(value, dict):
         raise DataError(f"{name}: a JSON file must be an array of rows, got an object{_inner_list(value)}")
     if not isinstance(value, list):

@@ -33,17 +33,20 @@ def read_qrels(path: Path, file: FileConfig) -> Iterator[Row]:
         return iter(())
     line = first.columns["text"]
     delimiter = file.delimiter or (sniff_delimiter([line]) if suffix == ".csv" else "")
-    fields = _fields(line, delimiter)
+    fields = _fields(first, delimiter)
     if _is_header(fields):
         return read_rows(path, replace(file, format=PLAIN_FORMATS[suffix]))
     return _headerless(chain([first], lines), delimiter=delimiter, columns=len(fields))
 
 
-def _fields(line: str, delimiter: str) -> list[str]:
+def _fields(row: Row, delimiter: str) -> list[str]:
     """The fields of a line; without a delimiter it is split at tabs, or at white space if it has no tab."""
-    line = line.strip()
+    line = row.columns["text"].strip()
     if delimiter:
-        return [field.strip() for field in next(csv.reader([line], delimiter=delimiter))]
+        try:
+            return [field.strip() for field in next(csv.reader([line], delimiter=delimiter))]
+        except csv.Error as error:
+            raise DataError(f"{row.location}: {error}") from None
     return [field.strip() for field in line.split("\t")] if "\t" in line else line.split()
 
 
@@ -64,7 +67,7 @@ def _headerless(lines: Iterator[Row], *, delimiter: str, columns: int) -> Iterat
     names = READER_COLUMNS["retrieval"]
     roles = [str(names[role]) for role in ("query_id", "document_id", "relevance")]
     for line in lines:
-        fields = _fields(line.columns["text"], delimiter)
+        fields = _fields(line, delimiter)
         if len(fields) != columns:
             raise DataError(
                 f"{line.location}: a judgement must have {columns} columns like the first line, "

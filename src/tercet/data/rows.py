@@ -2,17 +2,18 @@
 
 import gzip
 import sys
-from collections.abc import Iterable, Iterator
+import zlib
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, cast
 
-from tercet.data.decoding import Lines, is_wide, marked_encoding, numbered_lines
+from tercet.data.decoding import Lines, is_wide, marked_encoding, numbered_lines, raw_lines
 from tercet.data.delimited import csv_rows, tsv_rows
 from tercet.data.json_rows import json_array_rows, json_line_rows
+from tercet.data.parquet_rows import parquet_rows
 from tercet.errors import DataError
-from tercet.extras import require
 from tercet.settings.files import FORMATS, FileConfig, Format
 
 STDIN = "-"
@@ -51,11 +52,13 @@ def read_rows(source: str | Path, file: FileConfig | None = None) -> Iterator[Ro
     name, config = str(source), file or FileConfig()
     kind = config.format or _guess(name)
     if kind == "parquet":
-        yield from _parquet(name)
+        for place, columns in parquet_rows(name):
+            yield Row(f"{name}, {place}", columns)
         return
     shown = "standard input" if name == STDIN else name
     with _opened(name) as opened:
-        lines = numbered_lines(shown, opened, config.encoding)
+        raw = raw_lines(shown, opened, compressed=name.endswith(".gz"))
+        lines = numbered_lines(shown, raw, config.encoding)
         for place, columns in _parsed(kind, shown, lines, config.delimiter):
             yield Row(f"{shown}, {place}", columns, kind in ("csv", "tsv"))
 
@@ -63,20 +66,23 @@ def read_rows(source: str | Path, file: FileConfig | None = None) -> Iterator[Ro
 def count_rows(source: str | Path, file: FileConfig | None = None) -> int | None:
     """The number of rows, if it is the number of lines; None for other formats and standard input."""
     name, config = str(source), file or FileConfig()
-    if name == STDIN or name.endswith(".gz") or not Path(name).is_file():
+    if name.endswith(".gz") or not is_regular_file(name):
         return None
     if (config.format or _guess(name)) not in ("text", "jsonl"):
         return None
-    with Path(name).open("rb") as opened:
-        if is_wide(config.encoding or marked_encoding(opened.readline()) or "utf-8"):
+    with _opened(name) as opened:
+        if is_wide(config.encoding or marked_encoding(opened.read(4)) or "utf-8"):
             return None
         opened.seek(0)
-        return sum(1 for line in opened if line.strip())
+        return sum(1 for line in raw_lines(name, opened) if line.strip())
 
 
 def is_regular_file(source: str) -> bool:
     """Whether a source is a file that can be read twice, unlike standard input and pipes."""
-    return source != STDIN and Path(source).is_file()
+    try:
+        return source != STDIN and Path(source).is_file()
+    except OSError:  # such as a name that is too long
+        return False
 
 
 def _parsed(kind: Format, name: str, lines: Lines, delimiter: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -95,7 +101,7 @@ def _parsed(kind: Format, name: str, lines: Lines, delimiter: str) -> Iterator[t
 def _guess(name: str) -> Format:
     if name == STDIN:
         return "text"
-    if Path(name).is_dir():
+    if _is_folder(Path(name)):
         raise DataError(f"{name} is a folder: give a file")
     suffix = Path(name.removesuffix(".gz")).suffix.lower()
     if suffix not in SUFFIXES:
@@ -106,33 +112,36 @@ def _guess(name: str) -> Format:
     return SUFFIXES[suffix]
 
 
+def _is_folder(path: Path) -> bool:
+    """Whether there is a folder at a path."""
+    try:
+        return path.is_dir()
+    except OSError:  # such as a name that is too long
+        return False
+
+
 @contextmanager
-def _opened(name: str) -> Iterator[Iterable[bytes]]:
+def _opened(name: str) -> Iterator[BinaryIO]:
     if name == STDIN:
         yield sys.stdin.buffer
         return
+    if "\0" in name:
+        raise DataError(f"the name of a file must not contain a zero byte, got {name!r}")
     try:
         with gzip.GzipFile(name) if name.endswith(".gz") else Path(name).open("rb") as file:
-            yield file
+            yield cast("BinaryIO", file)
     except FileNotFoundError:
-        raise DataError(f"there is no file {name}") from None
+        raise DataError(f"there is no file {name}: check the name") from None
     except IsADirectoryError:
         raise DataError(f"{name} is a folder: give a file") from None
     except PermissionError:
-        raise DataError(f"no permission to read {name}") from None
-    except (gzip.BadGzipFile, EOFError) as error:
-        raise DataError(f"{name} is not a complete gzip file: {error}") from None
-
-
-def _parquet(name: str) -> Iterator[Row]:
-    if not Path(name).is_file():
-        raise DataError(f"there is no file {name}: Parquet is read from files only")
-    parquet = require("pyarrow.parquet", extra="parquet", purpose="reading Parquet")
-    number = 0
-    try:
-        for batch in parquet.ParquetFile(name).iter_batches():
-            for columns in batch.to_pylist():
-                yield Row(f"{name}, row {number}", columns)
-                number += 1
-    except (OSError, ValueError) as error:
-        raise DataError(f"{name} is not a complete Parquet file: {error}") from None
+        raise DataError(f"no permission to read {name}: change it (chmod u+r), or copy the file") from None
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise DataError(
+            f"{name} is not a complete gzip file ({error}): copy or compress it again, or rename it if it is "
+            "not compressed"
+        ) from None
+    except OSError as error:
+        raise DataError(
+            f"cannot read {name}: {error.strerror or error}: check the name and the disk"
+        ) from None

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tercet.data.hub import HUB, hub_rows
 from tercet.data.row_counts import quick_count
-from tercet.data.rows import STDIN, Row, read_rows
+from tercet.data.rows import STDIN, Row, is_regular_file, read_rows
 from tercet.data.sample import sample_path
 from tercet.errors import DataError
 from tercet.settings.data import SAMPLE as SAMPLE
@@ -45,7 +45,7 @@ def _path(name: str, root: Path | None) -> str:
         return str(sample_path(name.removeprefix(SAMPLE)))
     if name == STDIN or root is None or Path(name).is_absolute():
         return name
-    if not (root / name).is_file():
+    if not is_regular_file(str(root / name)):
         raise DataError(
             f"there is no file {root / name}: check the name, or set the data folder "
             f"({ROOT_VARIABLE}, --data)"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from tercet.files.atomic import writing
+from tercet.files.atomic import check_parent, writing
 
 
 @contextmanager
@@ -18,6 +18,7 @@ def exclusive(file: Path, on_busy: Callable[[], None]) -> Iterator[None]:
     """
     lock = FileLock(file)
     with writing(file):
+        check_parent(file)  # filelock would create it
         try:
             lock.acquire(timeout=0)
         except Timeout:

@@ -1,7 +1,7 @@
 """``.npy`` files of vectors, written as a stream and read through a memory map."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from tercet.errors import DataError, InputError
-from tercet.files.atomic import new_file
+from tercet.files.atomic import new_file, writing
 from tercet.records import Floats
 
 NO_TEXTS = "there are no texts to encode: give at least one"
@@ -39,16 +39,18 @@ class VectorWriter:
             self._write_header()
         if vectors.shape[1:] != self._shape:
             raise InputError(f"vectors must have the shape {self._shape}, got {vectors.shape[1:]}")
-        self._file.write(np.ascontiguousarray(vectors, dtype="<f4").data)
+        with writing(Path(self._file.name)):
+            self._file.write(np.ascontiguousarray(vectors, dtype="<f4").data)
         self.count += len(vectors)
 
     def finish(self) -> None:
         """Write the final count into the header."""
         if self.count == 0:
             raise InputError(NO_TEXTS)
-        self._file.seek(0)
-        self._write_header()
-        self._file.flush()
+        with writing(Path(self._file.name)):
+            self._file.seek(0)
+            self._write_header()
+            self._file.flush()
 
     def _write_header(self) -> None:
         shape = (self.count, *(self._shape or ()))
@@ -58,10 +60,15 @@ class VectorWriter:
 @contextmanager
 def writing_vectors(path: Path, *, overwrite: bool = False) -> Iterator[VectorWriter]:
     """A writer whose file appears under its name on success and is removed on failure."""
-    with new_file(path, overwrite=overwrite) as partial, partial.open("w+b") as file:
-        writer = VectorWriter(file)
-        yield writer
-        writer.finish()
+    with new_file(path, overwrite=overwrite) as partial:
+        file = partial.open("w+b")
+        try:
+            writer = VectorWriter(file)
+            yield writer
+            writer.finish()
+        finally:
+            with suppress(OSError):  # after `finish` nothing is left to write; before it, the file is removed
+                file.close()
 
 
 def open_vectors(path: Path) -> Floats:

@@ -7,6 +7,7 @@ from dataclasses import MISSING, Field, fields
 from textwrap import wrap
 from typing import Any
 
+from tercet.files.escapes import escaped
 from tercet.settings.data import DataConfig
 from tercet.settings.field_docs import field_docs
 from tercet.settings.models import SCORER_CONFIGS, ModelSpec, ScorerKind
@@ -52,7 +53,7 @@ def toml_value(value: Any) -> str:
     if isinstance(value, float):
         is_short = value.is_integer() and abs(value) < MAX_WHOLE
         return str(int(value)) if is_short else repr(float(value))  # Python and TOML both write inf and nan
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return escaped(json.dumps(value, ensure_ascii=False))
 
 
 def _settings(settings: type, given: Mapping[str, Any], hidden: Collection[str] = ()) -> list[str]:
@@ -82,4 +83,4 @@ def _unrelated(kind: str) -> set[str]:
 
 
 def _key(name: str) -> str:
-    return name if BARE_KEY.fullmatch(name) else json.dumps(name, ensure_ascii=False)
+    return name if BARE_KEY.fullmatch(name) else escaped(json.dumps(name, ensure_ascii=False))

@@ -8,6 +8,7 @@ from types import UnionType
 from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from tercet.errors import InputError
+from tercet.files.parsing import parse_toml
 from tercet.inputs import describe
 
 Settings = TypeVar("Settings")
@@ -89,7 +90,7 @@ def check_types(kind: Any, given: Mapping[str, Any], where: str) -> None:
 def _parse(text: str) -> Any:
     """A TOML number, boolean or list; anything else is a string."""
     try:
-        return tomllib.loads(f"value = {text}")["value"]
+        return parse_toml(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         return text
 

@@ -133,7 +133,7 @@ class TrainingConfig:
     patience: int | None = None
     """Early stopping: the number of evaluations without improvement."""
     save_total_limit: int = 2
-    """Number of checkpoints that are kept."""
+    """Number of checkpoints that are kept, at least 2: if the newest one is damaged, another is left."""
     dropout: float | None = None
     """Dropout of all layers. Default: the model's own, mostly 0.1. Small models, trained briefly, are
     better with 0."""
