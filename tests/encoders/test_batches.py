@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tercet.encoders.batches import batches_by_tokens, windows
+from tercet.encoders.batches import batches_by_tokens, observed, observing_batches, windows
 from tercet.settings.encoding import EncodingConfig
 
 LENGTHS = st.lists(st.integers(min_value=1, max_value=300), max_size=60)
@@ -44,3 +44,11 @@ def test_a_window_reads_no_further_than_its_last_text() -> None:
 
     next(windows(texts(), EncodingConfig(window_texts=4), size_of=len))
     assert read == [0, 1, 2, 3]
+
+
+def test_an_observer_hears_of_batches_only_within_its_block() -> None:
+    sizes: list[int] = []
+    with observing_batches(sizes.append):
+        list(observed([[0, 1], [2]]))
+    list(observed([[0, 1, 2]]))
+    assert sizes == [2, 1]

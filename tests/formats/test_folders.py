@@ -178,7 +178,7 @@ def test_truncated_weights_are_refused(plain: Path) -> None:
 
 def test_weights_of_another_size_are_refused(plain: Path) -> None:
     change_weights(plain / "model.safetensors", **{"encoder.layer.0.output.dense.bias": torch.zeros(17)})
-    assert_refused(plain, "cannot read the model")
+    assert_refused(plain, "encoder.layer.0.output.dense.bias has the shape [17] instead of [16]")
 
 
 @pytest.mark.parametrize("file", ["config.json", "modules.json", "1_Pooling/config.json", "tercet.json"])

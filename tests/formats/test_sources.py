@@ -93,7 +93,7 @@ OFFLINE = (
 @pytest.mark.parametrize(
     ("constant", "value", "reason"),
     [
-        ("HF_HUB_OFFLINE", True, f"(HF_HUB_OFFLINE is set): {OFFLINE}"),
+        ("HF_HUB_OFFLINE", True, f"(offline mode is on): {OFFLINE}"),
         ("ENDPOINT", "http://127.0.0.1:9", f"(no network): {OFFLINE}"),
     ],
 )

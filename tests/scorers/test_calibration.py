@@ -1,6 +1,7 @@
 """Calibration: scores to probabilities, and the threshold with the best F1."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -197,3 +198,74 @@ def test_an_empty_list_of_pairs_is_refused(minilm: tercet.BiEncoder) -> None:
 def test_an_unknown_method_is_refused() -> None:
     with pytest.raises(InputError, match="method must be one of platt, isotonic, got 'beta'"):
         fit_calibration([0, 1], [0, 1], "beta")  # type: ignore[arg-type]
+
+
+def test_probabilities_of_pairs_distinguish_contexts_from_candidates(
+    tiny_folder: Callable[[str], Path],
+) -> None:
+    scorer = tercet.CrossEncoder.from_backbone(tiny_folder("bert"))
+    contexts, candidates = ["the cat sat on the mat", "old house"], ["a dog ran", "never"]
+    scores = scorer.score_pairs(contexts, candidates)
+    assert np.abs(scores - scorer.score_pairs(candidates, contexts)).min() > 1e-3
+    scorer.calibration = Calibration(Platt(2.0, -1.0), float(scores.max()), 1.0, 2)
+    expected = scorer.calibration.probabilities(scores)
+    np.testing.assert_allclose(scorer.probability_pairs(contexts, candidates), expected, rtol=1e-5)
+    assert scorer.decide_pairs(contexts, candidates).tolist() == (scores == scores.max()).tolist()
+
+
+def test_the_threshold_between_neighbouring_numbers_still_separates_them() -> None:
+    low = 0.3
+    high = np.nextafter(low, 1)
+    threshold, f1 = best_f1(np.array([low, high]), np.array([False, True]))
+    assert (threshold, f1) == (high, 1.0)  # the number halfway would be rounded to one of them
+
+
+def test_a_threshold_below_all_scores_is_the_lowest_score() -> None:
+    assert best_f1(np.array([0.2, 0.8]), np.array([True, True])) == (0.2, 1.0)
+
+
+def test_the_highest_of_equally_good_thresholds_is_chosen() -> None:
+    scores, labels = np.array([5.0, 4, 3, 2]), np.array([True, False, False, True])
+    assert best_f1(scores, labels) == (4.5, 2 / 3)  # so is 2 TP of 4 pairs: 4 / (4 + 2)
+
+
+def test_a_curve_of_one_point_and_its_ends_0_and_1_are_accepted() -> None:
+    np.testing.assert_array_equal(Isotonic((2.0,), (1.0,))(np.array([1.0, 3.0])), [1, 1])
+    np.testing.assert_array_equal(Isotonic((0.0, 0.0, 1.0), (0.0, 0.0, 1.0))(np.array([0.5])), [0.5])
+
+
+@pytest.mark.parametrize("slope", [0.0, -1.0, np.inf, np.nan])
+def test_a_slope_that_does_not_rise_is_refused(slope: float) -> None:
+    with pytest.raises(InputError, match="the curve must rise"):
+        Platt(slope, 0.0)
+
+
+@pytest.mark.parametrize("probabilities", [(0.0, 1.1), (-0.1, 1.0), (1.0, 0.0)])
+def test_a_line_that_falls_or_leaves_0_to_1_is_refused(probabilities: tuple[float, ...]) -> None:
+    with pytest.raises(
+        InputError, match="the curve must rise, and its probabilities must lie between 0 and 1"
+    ):
+        Isotonic((0.0, 1.0), probabilities)
+
+
+def test_matches_must_score_higher_than_non_matches_on_average() -> None:
+    with pytest.raises(InputError, match="matches score no higher"):
+        fit_calibration([1.0, 2.0, 1.0, 2.0], [0, 0, 1, 1])
+    assert fit_calibration([1.0, 2.0, 1.1, 2.0], [0, 0, 1, 1]).pairs == 4
+
+
+def test_scores_must_be_a_list() -> None:
+    with pytest.raises(InputError, match=r"lists of equal length, got \(1, 2\) and \(1, 2\)"):
+        fit_calibration([[0.0, 1.0]], [[0, 1]])
+
+
+def test_platt_does_not_depend_on_the_unit_of_the_scores() -> None:
+    scores, labels = random_labels(200)
+    curve, scaled = fit_calibration(scores, labels).curve, fit_calibration(1000 * scores + 7, labels).curve
+    np.testing.assert_allclose(scaled(1000 * scores + 7), curve(scores), atol=1e-6)
+
+
+def test_two_pairs_are_enough_for_a_curve() -> None:
+    found = fit_calibration([0.0, 1.0], [0, 1])
+    np.testing.assert_allclose(found.probabilities([0.0, 1.0]), [1 / 3, 2 / 3], atol=1e-5)  # Platt's targets
+    assert (found.threshold, found.f1) == (0.5, 1.0)

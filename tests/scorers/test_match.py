@@ -28,6 +28,19 @@ def random(*shape: int, seed: int = 0) -> Tensor:
     return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
 
 
+class Watch(TorchDispatchMode):
+    """Remembers the sizes of all tensors that are computed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sizes: list[int] = []
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = function(*args, **kwargs or {})
+        self.sizes.extend(x.numel() for x in [result] if isinstance(x, Tensor) and x._base is None)
+        return result
+
+
 def decreasing_mask(contexts: int, codes: int) -> Tensor:
     """A mask in which each context has one code less than the one before."""
     kept = (codes - torch.arange(contexts)).clamp(min=1)
@@ -155,18 +168,10 @@ def test_no_vector_is_computed_for_each_candidate() -> None:
     """No tensor is as large as a block of ``[B, C, D]``; blocks of ``[B, C, M]`` are allowed."""
     contexts, codes, candidates, width = 6, 4, 9000, 64
     y, c = random(contexts, codes, width).float(), random(candidates, width, seed=1).float()
-    sizes: list[int] = []
-
-    class Watch(TorchDispatchMode):
-        def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            result = function(*args, **kwargs or {})
-            sizes.extend(x.numel() for x in [result] if isinstance(x, Tensor) and x._base is None)
-            return result
-
-    with Watch(), torch.no_grad():
+    with Watch() as watch, torch.no_grad():
         match(y, c)
     # the arguments, the result, or a block of products
-    assert max(sizes) <= max(c.numel(), contexts * candidates, CPU_BLOCK.products)
+    assert max(watch.sizes) <= max(c.numel(), contexts * candidates, CPU_BLOCK.products)
 
 
 def test_candidates_without_gradients_get_none() -> None:
@@ -208,3 +213,21 @@ def test_invalid_shapes_are_refused(
     all_masked = None if mask is None else torch.zeros(mask, dtype=torch.bool)
     with pytest.raises(InputError, match=message):
         match(torch.zeros(codes), torch.zeros(candidates), mask=all_masked)
+
+
+def test_products_are_computed_in_blocks_that_fit_the_cache() -> None:
+    y, c = random(8, 64, 4), random(9000, 4, seed=1)
+    with Watch() as watch, torch.no_grad():
+        match(y, c)
+    assert max(watch.sizes) <= CPU_BLOCK.products  # of 8 x 9,000 x 64
+
+
+def test_codes_of_one_context_that_exceed_a_block_are_scored() -> None:
+    codes, candidates = 70, 4200
+    assert codes * CPU_BLOCK.most_candidates > CPU_BLOCK.products
+    y, c = random(2, codes, 4), random(candidates, 4, seed=1)
+    torch.testing.assert_close(match(y, c), literal(y, c, None, 1.0), rtol=1e-10, atol=1e-10)
+
+
+def test_without_candidates_the_scores_are_empty() -> None:
+    assert match(torch.zeros(2, 3, 4), torch.zeros(0, 4)).shape == (2, 0)

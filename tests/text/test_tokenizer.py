@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import make_tokenizer
+from tokenizers import normalizers
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from tercet.errors import InputError
@@ -91,3 +92,11 @@ def test_a_saved_tokenizer_keeps_its_special_tokens(tmp_path: Path) -> None:
     loaded = AutoTokenizer.from_pretrained(tmp_path)
     ids = Tokenizer(loaded, max_tokens=9).encode([Passage("a dog")])[0].ids
     assert (ids[0], ids[-1]) == (BEGIN, END)
+
+
+def test_lowercasing_keeps_the_normalizer_of_the_folder_and_needs_none() -> None:
+    pretrained = make_tokenizer()
+    cat = Tokenizer(pretrained, max_tokens=9).encode([Passage("cat")])[0].ids
+    for normalizer, text in ((normalizers.Replace("kitty", "cat"), "KITTY"), (None, "CAT")):
+        pretrained.backend_tokenizer.normalizer = normalizer
+        assert Tokenizer(pretrained, max_tokens=9, lowercase=True).encode([Passage(text)])[0].ids == cat

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from transformers import PreTrainedModel
 
+from tercet.encoders.fork import keep_one_thread_after_fork
 from tercet.encoders.packing import (
     IMPLEMENTATION,
     SeparateTexts,
@@ -35,6 +36,8 @@ INCIDENTAL = frozenset(
     {"_name_or_path", "architectures", "auto_map", "dtype", "id2label", "label2id", "transformers_version"}
 )
 """Settings of a transformer that do not change what it computes."""
+
+keep_one_thread_after_fork()
 
 
 class TokenStates(NamedTuple):

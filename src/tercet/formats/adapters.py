@@ -19,7 +19,7 @@ from tercet.files.atomic import new_folder
 from tercet.formats.calibration import read_calibration, write_calibration
 from tercet.formats.from_spec import (
     BASE,
-    make_scorer,
+    make_base,
     outside_transformers,
     spec_from_manifest,
     spec_to_json,
@@ -106,7 +106,7 @@ def load_adapters(folder: Path, *, precision: Precision = "fp32", device: str | 
         config = AdapterConfig(**lists_to_tuples(manifest[ADAPTER]))
         wanted = manifest[BASE_FINGERPRINT]
     base = spec_from_manifest(folder, manifest)
-    scorer = make_scorer(base, device=device)
+    scorer = make_base(base, folder, device=device)
     if scorer.fingerprint != wanted:
         raise ModelError(
             f"the adapters in {folder} were trained on model {wanted}, and {base.source} is now "

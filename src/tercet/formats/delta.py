@@ -18,6 +18,7 @@ from tercet.files.atomic import new_folder
 from tercet.formats.calibration import read_calibration, write_calibration
 from tercet.formats.from_spec import (
     BASE,
+    make_base,
     make_scorer,
     outside_transformers,
     spec_from_manifest,
@@ -67,7 +68,7 @@ def load_delta(folder: Path, *, precision: Precision = "fp32", device: str | Non
         bits, wanted = manifest[DELTA], manifest["fingerprint"]
         if bits not in BITS:
             raise ValueError(f"{DELTA} must be one of {BITS}, got {bits!r}")
-    scorer = make_scorer(base, device="cpu")
+    scorer = make_base(base, folder, device="cpu")
     _add(scorer, read_tensors(folder / WEIGHTS), cast("Bits", int(bits)), folder)
     if scorer.fingerprint != wanted:
         raise ModelError(

@@ -7,7 +7,7 @@ from typing import Any
 
 from tercet.formats.load import load
 from tercet.formats.manifest import reading
-from tercet.formats.sources import absolute_source
+from tercet.formats.sources import absolute_source, stored_model
 from tercet.scorers.kinds import KINDS, AnyScorer
 from tercet.settings.models import ModelSpec
 from tercet.settings.tables import lists_to_tuples
@@ -21,6 +21,12 @@ def make_scorer(spec: ModelSpec, *, device: str | None = None) -> AnyScorer:
     if spec.kind == "model":
         return load(spec.source, device=device)
     return KINDS[spec.kind].from_spec(spec, device=device)
+
+
+def make_base(spec: ModelSpec, folder: Path, *, device: str | None = None) -> AnyScorer:
+    """The base model that an adapter or a delta in ``folder`` names, which must be on this machine."""
+    source = stored_model(spec.source, stored_in=folder)
+    return make_scorer(replace(spec, source=str(source.absolute())), device=device)
 
 
 def spec_to_json(spec: ModelSpec) -> dict[str, Any]:

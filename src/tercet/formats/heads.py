@@ -3,13 +3,13 @@
 A new head is an entry in ``HEADS`` and a name in ``settings.models.HeadKind``.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 import torch
 from torch import nn
-from transformers import AutoModelForSequenceClassification
+from transformers import AutoModelForSequenceClassification, PreTrainedModel
 
 from tercet.encoders.encoder import Encoder
 from tercet.errors import ModelError
@@ -68,8 +68,22 @@ def head_kind(folder: Path, modules: Sequence[Module], *, own: bool) -> HeadKind
 def _new_native(folder: Path, config: CrossConfig, seed: int) -> tuple[Encoder, CrossHead]:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        model, _ = read_transformer(folder, AutoModelForSequenceClassification, new_labels=config.num_labels)
+        model, report = read_transformer(
+            folder, AutoModelForSequenceClassification, new_labels=config.num_labels
+        )
+    check_tensors(folder, missing=_outside_head(report.missing, model))
+    check_finite(model, folder)
     return split_head(model, folder)
+
+
+def _outside_head(names: Iterable[str], model: PreTrainedModel) -> list[str]:
+    """The weights that do not belong to a head; in some architectures, a pooler is a part of it."""
+    prefix = f"{model.base_model_prefix}."
+    return [
+        name
+        for name in names
+        if name.startswith(prefix) and not name.removeprefix(prefix).startswith("pooler.")
+    ]
 
 
 def _read_native(folder: Path, modules: Sequence[Module], strict: bool) -> tuple[Encoder, CrossHead]:

@@ -57,14 +57,14 @@ def kind_of(folder: Path) -> ScorerKind:
     manifest = read_manifest(folder)
     if manifest is not None:
         kind: ScorerKind = manifest.get("kind", "")
-        if kind not in KINDS:
+        if kind not in list(KINDS):  # it can be a value that has no hash
             raise ModelError(f"{folder} contains a model of kind {kind!r}; known kinds: {', '.join(KINDS)}")
         return kind
     with reading(folder):
         name = read_json_if_exists(folder / "config_sentence_transformers.json").get("model_type")
-        classes = read_json_if_exists(folder / "config.json").get("architectures") or [""]
-    if name not in FOREIGN_KINDS:
+        first = (read_json_if_exists(folder / "config.json").get("architectures") or [""])[0]
+    if name not in list(FOREIGN_KINDS):
         raise ModelError(f"{folder} contains a {name}, which is neither a bi- nor a cross-encoder")
     if name is not None or (folder / "modules.json").is_file():
         return FOREIGN_KINDS[name]
-    return "cross" if str(classes[0]).endswith("ForSequenceClassification") else "bi"
+    return "cross" if str(first).endswith("ForSequenceClassification") else "bi"

@@ -9,6 +9,7 @@ from torch import nn
 from tercet.encoders.encoder import Encoder
 from tercet.errors import ModelError
 from tercet.files.structured import read_json, write_json
+from tercet.formats.sizes import check_size
 from tercet.formats.weights import read_weights, write_weights
 from tercet.scorers.tower import Dense, Normalize, Tower, TruncateDimensions
 from tercet.settings.models import PoolingConfig, PoolingKind
@@ -163,14 +164,20 @@ def read_dense(folder: Path) -> Dense:
     config = read_json(folder / "config.json")
     if config.get("module_input_name", "sentence_embedding") != "sentence_embedding":
         raise ModelError(f"{folder} is a Dense over token embeddings, which is not supported")
+    check_size(folder, lambda: _new_dense(config, folder))
+    dense = _new_dense(config, folder)
+    read_weights(dense, folder / "model.safetensors")
+    return dense
+
+
+def _new_dense(config: dict[str, Any], folder: Path) -> Dense:
+    """The layer that a module's config describes, with random weights."""
     incoming, outgoing = int(config["in_features"]), int(config["out_features"])
     linear = nn.Linear(incoming, outgoing, bias=bool(config.get("bias", True)))
     residual: nn.Module | None = None
     if config.get("use_residual"):
         residual = nn.Identity() if incoming == outgoing else nn.Linear(incoming, outgoing, bias=False)
-    dense = Dense(linear, _activation(config, folder), residual=residual)
-    read_weights(dense, folder / "model.safetensors")
-    return dense
+    return Dense(linear, _activation(config, folder), residual=residual)
 
 
 def write_dense(dense: Dense, folder: Path, *, output: str | None = None) -> None:

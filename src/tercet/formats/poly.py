@@ -17,6 +17,7 @@ from tercet.formats.weights import read_weights, write_weights
 from tercet.scorers.codes import CodeLayer
 from tercet.scorers.poly import PolyParts
 from tercet.settings.models import PolyConfig
+from tercet.text.tokenizer import Tokenizer
 
 WEIGHTS = "poly.safetensors"
 
@@ -25,10 +26,7 @@ def new_poly(folder: Path, *, config: PolyConfig, max_tokens: int | None, seed: 
     """The parts of an untrained poly-encoder built on the encoder in ``folder``; two towers start equal."""
     encoders = [read_encoder(folder) for _ in range(config.towers)]
     tokenizer = tokenizer_for(folder, encoders[0], max_tokens=max_tokens)
-    if config.codes > tokenizer.max_tokens:
-        raise InputError(
-            f"codes must be at most {tokenizer.max_tokens}, the maximum number of tokens, got {config.codes}"
-        )
+    _check_codes(config, tokenizer)
     layer = CodeLayer(config, width=encoders[0].width, seed=seed)
     return PolyParts(tokenizer, encoders[0], encoders[-1], layer)
 
@@ -58,9 +56,17 @@ def read_poly(folder: Path) -> PolyParts:
     tokenizer = tokenizer_for(
         folder / "context", context, max_tokens=limits["max_tokens"], lowercase=limits["lowercase"]
     )
+    _check_codes(config, tokenizer)
     layer = CodeLayer(config, width=context.width)
     read_weights(layer, folder / WEIGHTS)
     return PolyParts(tokenizer, context, candidate, layer)
+
+
+def _check_codes(config: PolyConfig, tokenizer: Tokenizer) -> None:
+    if config.codes > tokenizer.max_tokens:
+        raise InputError(
+            f"codes must be at most {tokenizer.max_tokens}, the maximum number of tokens, got {config.codes}"
+        )
 
 
 def write_poly(parts: PolyParts, folder: Path) -> dict[str, Any]:

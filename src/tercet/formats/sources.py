@@ -1,6 +1,5 @@
-"""A model's name to a folder on this machine; the hub comes last."""
+"""A model's name to a folder on this machine; the hub comes last, and only for names that the user gives."""
 
-import re
 import warnings
 from importlib.util import find_spec
 from os import PathLike
@@ -13,8 +12,10 @@ from huggingface_hub.errors import (
     LocalEntryNotFoundError,
     RepositoryNotFoundError,
 )
+from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
 
-from tercet.errors import MissingExtraError, ModelError
+from tercet.errors import MissingExtraError, ModelError, NetworkWarning
+from tercet.files.paths import looks_like_path
 from tercet.formats.manifest import NAME as MANIFEST
 
 PACKAGED = ("bi", "poly", "cross")
@@ -36,9 +37,6 @@ WANTED = ("*.json", "*.safetensors", "*.txt", "*.model")
 
 MAX_NAME = 1000
 
-_HUB_ID = re.compile(r"[\w-][\w.-]*(/[\w-][\w.-]*)?")
-
-
 RUN_MODEL = "model"
 """The folder of the best model in the folder of a run."""
 
@@ -52,7 +50,43 @@ def resolve_model(source: str | PathLike[str]) -> Path:
 
     The folder of a run means the best model in it.
     A hub id of the packaged weights (``ALIASES``) means these, unless there is a folder of that name.
+    What looks like a path is never sought on the hub. A ``NetworkWarning`` precedes each download.
     """
+    folder = _local_folder(source)
+    if folder is not None:
+        return folder
+    if _is_hub_id(source):
+        return _hub_folder(str(source))
+    raise ModelError(
+        f"there is no folder {source}: check the path, or give one of {', '.join(PACKAGED)} or a hub id "
+        "(org/name, which is a path if there is a folder org)"
+    )
+
+
+def stored_model(source: object, *, stored_in: str | PathLike[str], option: str = "") -> Path:
+    """The folder of the model that an index or a model folder names; the hub is never contacted.
+
+    A hub id must be in the Hugging Face cache: a name in a file is not a name that the user gave.
+
+    Args:
+        stored_in: the index or model folder, for errors.
+        option: how the user can give the model instead, such as ``--model``.
+    """
+    folder = _local_folder(source)
+    if folder is None and _is_hub_id(source):
+        folder = _cached_folder(str(source))
+    if folder is not None:
+        return folder
+    is_hub_id = _is_hub_id(source)
+    get = f'run "hf download {source}"' if is_hub_id else "restore that folder"
+    give = f", or pass the model ({option} {source if is_hub_id else 'FOLDER'})" if option else ""
+    raise ModelError(
+        f"{stored_in} was made with the model {source}, which is not on this machine: {get}{give}"
+    )
+
+
+def _local_folder(source: object) -> Path | None:
+    """The folder of a packaged model or a path; None if there is none."""
     if not isinstance(source, (str, PathLike)):
         raise ModelError(f"a model must be a string or a path, got {type(source).__name__}")
     name = str(source)
@@ -69,11 +103,17 @@ def resolve_model(source: str | PathLike[str]) -> Path:
         raise ModelError(f"{path} is a file: a model is a folder")
     if isinstance(source, str) and name in ALIASES:
         return _packaged_folder(ALIASES[name])
-    if isinstance(source, str) and _HUB_ID.fullmatch(name):
-        return _hub_folder(name)
-    raise ModelError(
-        f"there is no folder {path}: check the path, or give one of {', '.join(PACKAGED)} or a hub id"
-    )
+    return None
+
+
+def _is_hub_id(source: object) -> bool:
+    if not isinstance(source, str) or looks_like_path(source):
+        return False
+    try:
+        validate_repo_id(source)
+    except HFValidationError:
+        return False
+    return True
 
 
 def names_of(folder: Path) -> list[str]:
@@ -89,7 +129,7 @@ def absolute_source(source: str | PathLike[str]) -> str:
     return str(Path(source).resolve())
 
 
-def _is_packaged(source: str | PathLike[str]) -> bool:
+def _is_packaged(source: object) -> bool:
     """A path is never packaged: ``Path("poly")`` and ``./poly`` mean a folder."""
     return isinstance(source, str) and source in PACKAGED
 
@@ -112,39 +152,47 @@ def _packaged_folder(name: str) -> Path:
     return Path(spec.origin).parent / "model"
 
 
-def _hub_folder(name: str) -> Path:
-    """The local copy of a hub model, which is downloaded if there is none."""
+def _cached_folder(name: str) -> Path | None:
+    """The local copy of a hub model, if there is a complete one."""
     try:
         folder = Path(snapshot_download(name, allow_patterns=list(WANTED), local_files_only=True))
-        if _is_complete(folder):
-            return folder
-    except (LocalEntryNotFoundError, HFValidationError):
-        pass
+    except LocalEntryNotFoundError:
+        return None
+    return folder if _is_complete(folder) else None
+
+
+def _hub_folder(name: str) -> Path:
+    """The local copy of a hub model, which is downloaded if there is none."""
+    folder = _cached_folder(name)
+    if folder is not None:
+        return folder
+    missing = f"{name} is neither a folder nor in the Hugging Face cache"
+    if constants.HF_HUB_OFFLINE:
+        raise ModelError(f"{missing}, and cannot be downloaded (offline mode is on): {_offline(name)}")
+    warnings.warn(f"{missing}: contacting {constants.ENDPOINT}", NetworkWarning, stacklevel=4)
     try:
         return Path(snapshot_download(name, allow_patterns=list(WANTED)))
     except Exception as error:  # no network, no such model, no permission: each has its own kind
-        raise ModelError(
-            f"{name} is neither a folder nor in the Hugging Face cache, and cannot be downloaded "
-            f"{_reason(error, name)}"
-        ) from error
+        raise ModelError(f"{missing}, and cannot be downloaded {_reason(error, name)}") from error
+
+
+def _offline(name: str) -> str:
+    return (
+        f'on a connected machine, run "hf download {name} --local-dir FOLDER" and pass the folder; '
+        f"{', '.join(PACKAGED)} work offline"
+    )
 
 
 def _reason(error: Exception, name: str) -> str:
     """Why a download failed, in brackets, and what to do."""
-    offline = (
-        f'on a connected machine, run "hf download {name} --local-dir FOLDER" and pass the folder; '
-        f"{', '.join(PACKAGED)} work offline"
-    )
-    if constants.HF_HUB_OFFLINE:
-        return f"(HF_HUB_OFFLINE is set): {offline}"
     if isinstance(error, GatedRepoError):
         return f'(it is gated): accept its terms on {constants.ENDPOINT}/{name} and run "hf auth login"'
     if isinstance(error, RepositoryNotFoundError):
         return '(the hub has no such model, or it is private): check the name, or run "hf auth login"'
     if isinstance(error, (LocalEntryNotFoundError, ConnectionError, TimeoutError)):
-        return f"(no network): {offline}"
+        return f"(no network): {_offline(name)}"
     lines = str(error).strip().splitlines()
-    return f"({lines[0] if lines else type(error).__name__}): {offline}"
+    return f"({lines[0] if lines else type(error).__name__}): {_offline(name)}"
 
 
 def _is_complete(folder: Path) -> bool:

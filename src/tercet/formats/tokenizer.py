@@ -7,7 +7,8 @@ from transformers import AutoTokenizer, PreTrainedTokenizerBase
 from tercet.encoders.encoder import Encoder
 from tercet.errors import ModelError
 from tercet.inputs import check_count
-from tercet.text.tokenizer import Tokenizer
+from tercet.text.tokenizer import Tokenizer, tokenizer_errors
+from tercet.text.tokenizer_limits import check_tokenizer
 
 VOCABULARIES = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model", "*.tiktoken")
 
@@ -37,10 +38,11 @@ def read_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
     if not any(file for pattern in VOCABULARIES for file in folder.glob(pattern)):
         # transformers would create a tokenizer of five words
         raise ModelError(f"{folder} has no tokenizer ({', '.join(VOCABULARIES)}): copy its files too")
-    try:
+    file = folder / "tokenizer.json"
+    if file.is_file():
+        check_tokenizer(file)
+    with tokenizer_errors(str(file if file.is_file() else folder)):
         pretrained = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-    except Exception as error:  # a broken folder fails here in many ways
-        raise ModelError(f"cannot read the tokenizer in {folder}: {error}") from error
     if not isinstance(pretrained, PreTrainedTokenizerBase) or not pretrained.is_fast:
         raise ModelError(f"the tokenizer in {folder} has no fast (Rust) version: save it as tokenizer.json")
     return pretrained

@@ -1,12 +1,14 @@
 """Hugging Face transformers in folders: safetensors only, and no code from the folder is run."""
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import deepcopy
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from transformers import CONFIG_MAPPING, AutoConfig, AutoModel, PreTrainedModel
 from transformers.utils import logging
 
@@ -14,8 +16,18 @@ from tercet.encoders.encoder import Encoder
 from tercet.errors import ModelError
 from tercet.files.structured import read_json
 from tercet.formats.manifest import PARTIAL, read_manifest, reading
+from tercet.formats.sizes import check_config_numbers, check_size
 
 PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
+
+INDEX = "*.safetensors.index.json"
+"""Names the files of a model whose weights are in several."""
+
+PEFT_ADAPTER = "adapter_config.json"
+"""Makes transformers change the weights, if ``peft`` is installed."""
+
+LAYER = re.compile(r"(?<=\.)\d+(?=\.)")
+"""The number of a layer in the name of a weight."""
 
 
 class LoadReport(NamedTuple):
@@ -58,25 +70,70 @@ def read_transformer(
             config = AutoConfig.from_pretrained(
                 folder, local_files_only=True, trust_remote_code=False, **labels
             )
+            check_size(folder, lambda: auto_class.from_config(deepcopy(config)))
             transformer, report = auto_class.from_pretrained(
                 folder,
                 config=config,
-                ignore_mismatched_sizes=new_labels is not None,
+                ignore_mismatched_sizes=True,  # reported below, with both shapes
                 dtype=torch.float32,
                 local_files_only=True,
                 output_loading_info=True,
                 trust_remote_code=False,
                 use_safetensors=True,
             )
+    except ModelError:
+        raise
     except Exception as error:  # a broken folder fails here in many ways
         raise ModelError(f"cannot read the model in {folder}: {error}") from error
-    mismatched = [each[0] for each in report["mismatched_keys"]]
-    if any(name.startswith(f"{transformer.base_model_prefix}.") for name in mismatched):
-        raise ModelError(f"{folder} has weights whose shapes contradict config.json: {_some(mismatched)}")
+    prefix = "" if new_labels is None else f"{transformer.base_model_prefix}."  # a new head may differ
+    _check_shapes(folder, [each for each in report["mismatched_keys"] if each[0].startswith(prefix)])
+    _check_layers(folder, transformer, report["unexpected_keys"])
+    _check_padding(folder, transformer)
     for weight in transformer.parameters():
         # memory-mapped weights are unaligned, and other kernels would change the last bit of a score
         weight.data = weight.data.clone()
     return transformer.eval(), LoadReport(report["missing_keys"], report["unexpected_keys"])
+
+
+def _check_padding(folder: Path, transformer: PreTrainedModel) -> None:
+    """Raise if the token that fills up batches is not in the vocabulary."""
+    embedding = transformer.get_input_embeddings()
+    token, words = transformer.config.pad_token_id, len(cast("Tensor", embedding.weight))
+    if token is not None and not (isinstance(token, int) and 0 <= token < words):
+        raise ModelError(
+            f"pad_token_id in {folder / 'config.json'} must be between 0 and {words - 1}, got {token!r}: "
+            "copy the model again"
+        )
+
+
+def _check_shapes(folder: Path, mismatched: Iterable[tuple[str, Sequence[int], Sequence[int]]]) -> None:
+    """Raise if weights have other shapes than the config requires: names, stored and required shapes."""
+    found = [
+        f"{name} has the shape {list(stored)} instead of {list(required)}"
+        for name, stored, required in sorted(mismatched)
+    ]
+    if found:
+        raise ModelError(
+            f"the weights in {folder} contradict its config.json: {_some(found)}; copy both files of the "
+            "same model"
+        )
+
+
+def _check_layers(folder: Path, transformer: PreTrainedModel, unused: Iterable[str]) -> None:
+    """Raise if unused weights belong to layers that the config does not have."""
+    prefix = f"{transformer.base_model_prefix}."  # which the names have in some folders
+
+    def in_first_layer(name: str) -> str:
+        return LAYER.sub("0", name).removeprefix(prefix)
+
+    known = {in_first_layer(name) for name in transformer.state_dict()}
+    beyond = [name for name in sorted(unused) if LAYER.search(name) and in_first_layer(name) in known]
+    if beyond:
+        raise ModelError(
+            f"{folder} has weights of layers that its config.json does not have: {_some(beyond)}; correct "
+            f"the number of layers there (now {transformer.config.num_hidden_layers}), or copy the model "
+            "again"
+        )
 
 
 def write_encoder(encoder: Encoder, folder: Path) -> None:
@@ -131,7 +188,8 @@ def _check_safe(folder: Path) -> None:
             )
     if not (folder / "config.json").is_file():
         raise ModelError(f"{folder} has no config.json: it is not a model folder, or is incomplete")
-    _check_no_code(folder)
+    _check_config(folder)
+    _check_inside(folder)
     if any(folder.glob("*.safetensors")):
         return
     pickled = sorted(file.name for pattern in PICKLED for file in folder.glob(pattern))
@@ -143,15 +201,40 @@ def _check_safe(folder: Path) -> None:
     raise ModelError(f"{folder} has no *.safetensors: it is not a model folder, or is incomplete")
 
 
-def _check_no_code(folder: Path) -> None:
+def _check_config(folder: Path) -> None:
+    """Raise if ``config.json`` is unreadable, needs foreign code or files, or asks for too much."""
     with reading(folder):
         config = read_json(folder / "config.json")
         model_type = config.get("model_type")
         custom = "auto_map" in config and model_type not in CONFIG_MAPPING
+        check_config_numbers(folder, config)
+        _check_name(folder / "config.json", config.get("transformers_weights", "model.safetensors"))
     if custom:
         raise ModelError(
             f"{folder} needs its own Python code (auto_map in config.json), which tercet does not run: use "
             f"an architecture that transformers contains, not {model_type!r}"
+        )
+
+
+def _check_inside(folder: Path) -> None:
+    """Raise if the folder's files name weights elsewhere; links are allowed, which the hub's cache uses."""
+    if (folder / PEFT_ADAPTER).exists():
+        raise ModelError(
+            f"{folder} has a PEFT adapter beside its weights ({PEFT_ADAPTER}): merge it into the model, or "
+            "remove it"
+        )
+    for file in folder.glob(INDEX):
+        with reading(folder):
+            for name in read_json(file)["weight_map"].values():
+                _check_name(file, name)
+
+
+def _check_name(file: Path, name: object) -> None:
+    """Raise unless ``name``, which ``file`` contains, is that of a weights file beside it."""
+    is_plain = isinstance(name, str) and not re.search(r"[/\\\0]", name)
+    if not is_plain or not str(name).endswith((".safetensors", ".safetensors.index.json")):
+        raise ModelError(
+            f"{file} must name *.safetensors files in its own folder, got {name!r}: copy the model again"
         )
 
 

@@ -8,8 +8,6 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
-from torch.linalg import vector_norm
-from torch.nn.functional import normalize
 
 from tercet.arrays import unit_vectors
 from tercet.encoders.encoder import Encoder
@@ -20,6 +18,7 @@ from tercet.scorers.codes import CodeTensors
 from tercet.scorers.dual import DualEncoder
 from tercet.scorers.explain import ExplainedSide, merged_shares, similarity_parts, single_token_notes
 from tercet.scorers.match import match
+from tercet.scorers.overflow import normalize, norms
 from tercet.scorers.persistence import Source
 from tercet.scorers.tower import Tower
 from tercet.settings.models import SIDES, BiConfig, ModelSpec, PoolingConfig, Precision, Side
@@ -132,8 +131,8 @@ class BiEncoder(DualEncoder):
         """``[B, C]``: the similarities of contexts and candidates."""
         if not self.uses_cosine:
             return match(codes.vectors, candidates)
-        norms = vector_norm(candidates, dim=-1).clamp(min=1e-12)  # a normalized copy would be large
-        cosines: Tensor = match(normalize(codes.vectors, dim=-1), candidates) / norms
+        # a normalized copy of the candidates would be large
+        cosines: Tensor = match(normalize(codes.vectors), candidates) / norms(candidates)
         return cosines
 
     def similarity(self, first: ArrayLike, second: ArrayLike) -> Floats:
@@ -219,4 +218,6 @@ def _vectors(values: ArrayLike, name: str) -> Floats:
         ) from None
     if vectors.ndim != 2 or not vectors.shape[1]:
         raise InputError(f"{name} must have the shape [N, D] or [D], got {list(np.shape(values))}")
+    if not np.isfinite(vectors).all():
+        raise InputError(f"{name} contains NaN or infinity: numbers must be finite")
     return vectors

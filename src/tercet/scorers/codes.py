@@ -5,9 +5,10 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import normalize, one_hot
+from torch.nn.functional import one_hot
 
 from tercet.encoders.encoder import TokenStates
+from tercet.scorers.overflow import normalize
 from tercet.settings.models import CodeKind, PolyConfig
 
 
@@ -70,7 +71,7 @@ class CodeLayer(nn.Module):
         return one_hot(chosen, tokens.mask.shape[1]).float() * present.unsqueeze(-1)
 
     def _normalized(self, vectors: Tensor) -> Tensor:
-        return normalize(vectors, dim=-1) if self.config.similarity == "cosine" else vectors
+        return normalize(vectors) if self.config.similarity == "cosine" else vectors
 
     def _attention(self, codes: Tensor, states: Tensor, mask: Tensor) -> Tensor:
         return attention_of_codes(codes.to(states.dtype), states, mask, scale=self.code_scale())

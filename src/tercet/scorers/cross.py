@@ -17,6 +17,7 @@ from tercet.encoders.packing import SeparateTexts
 from tercet.errors import InputError
 from tercet.inputs import check_pairs, check_seed
 from tercet.records import Context, Floats, Ints, Scores
+from tercet.scorers.finite import finite_scores
 from tercet.scorers.heads import ComparisonHead, Head, activate
 from tercet.scorers.neural import NeuralScorer, distinct
 from tercet.scorers.persistence import Source
@@ -109,7 +110,7 @@ class CrossEncoder(NeuralScorer):
 
     def classify(self, contexts: Iterable[Context], candidates: Iterable[str]) -> Floats:
         """``[B, k]``: the value of each class for each context and the candidate at its position."""
-        return self._pair_outputs(*check_pairs(contexts, candidates)).values
+        return finite_scores(self._pair_outputs(*check_pairs(contexts, candidates)).values)
 
     def _scores(self, contexts: Sequence[Context], candidates: Sequence[str]) -> Scores:
         shape = len(contexts), len(candidates)

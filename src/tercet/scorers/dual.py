@@ -13,6 +13,7 @@ from tercet.inputs import check_candidates, check_choice, check_contexts
 from tercet.records import Codes, Context, Floats, Ints, Progress, Scores
 from tercet.scorers.codes import CodeTensors
 from tercet.scorers.encode import Encoded, VectorEncoder, to_numpy
+from tercet.scorers.finite import finite_scores, finite_vectors
 from tercet.scorers.neural import distinct
 from tercet.settings.models import SIDES, Side
 from tercet.text.tokenizer import Passage, TokenIds, span_of
@@ -74,7 +75,7 @@ class DualEncoder(VectorEncoder):
     def encode_contexts(self, contexts: Iterable[Context]) -> Codes:
         """The codes of each context; a bi-encoder has one, M = 1."""
         codes = self._encode(check_contexts(contexts), "context").codes
-        return Codes(to_numpy(codes.vectors), codes.mask.cpu().numpy())
+        return Codes(finite_vectors(to_numpy(codes.vectors)), codes.mask.cpu().numpy())
 
     def encode_candidates(self, candidates: Iterable[str], *, on_progress: Progress | None = None) -> Floats:
         """``[C, D]``: the vector of each candidate.
@@ -83,7 +84,7 @@ class DualEncoder(VectorEncoder):
             on_progress: called with the number of candidates done since the last call.
         """
         encoded = self._encode(check_candidates(candidates), "candidate", on_progress)
-        return to_numpy(encoded.codes.vectors[:, 0])
+        return finite_vectors(to_numpy(encoded.codes.vectors[:, 0]))
 
     @torch.inference_mode()
     def match(self, codes: Codes, vectors: "Floats | Tensor") -> Floats:
@@ -97,7 +98,7 @@ class DualEncoder(VectorEncoder):
         mask = torch.from_numpy(codes.mask).to(self.device)
         tensors = CodeTensors(_tensor(codes.vectors).to(self.device), mask)
         candidates = vectors if isinstance(vectors, Tensor) else _tensor(vectors)
-        return to_numpy(self.match_tensors(tensors, candidates.to(self.device)))
+        return finite_scores(to_numpy(self.match_tensors(tensors, candidates.to(self.device))))
 
     def token_ids(self, texts: Sequence[Context], side: Side) -> list[list[int]]:
         """The tokens of each text, truncated, with prompt and special tokens."""

@@ -17,6 +17,7 @@ from tercet.files.vectors import NO_TEXTS, open_vectors, writing_vectors
 from tercet.inputs import check_choice, check_context, check_count, check_many, check_text, describe
 from tercet.records import Context, Floats, Ints, Progress, VectorFile
 from tercet.scorers.codes import CodeTensors
+from tercet.scorers.finite import finite_vectors
 from tercet.scorers.neural import NeuralScorer
 from tercet.settings.models import SIDES, Side
 
@@ -166,7 +167,7 @@ def to_numpy(tensor: Tensor) -> Floats:
 
 def _finished(codes: CodeTensors, width: int, *, normalize: bool) -> Floats:
     """``[N, width]``: the first dimensions of the only code of each text."""
-    vectors = to_numpy(codes.vectors[:, 0, :width])
+    vectors = finite_vectors(to_numpy(codes.vectors[:, 0, :width]))
     return unit_vectors(vectors) if normalize else vectors
 
 

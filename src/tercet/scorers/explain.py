@@ -21,7 +21,9 @@ from torch import Tensor
 from torch.linalg import vector_norm
 
 from tercet.records import CodeShare, Floats, TokenShare
+from tercet.scorers.finite import finite_scores, finite_vectors
 from tercet.scorers.match import attend
+from tercet.scorers.overflow import norms
 from tercet.settings.models import SIDES, PoolingConfig
 from tercet.text.tokenizer import Piece
 
@@ -58,7 +60,7 @@ def shares(
         logit_scale: ``s``
         unit_codes: whether codes are normalized; the contributions of tokens are then divided too.
     """
-    given = attention / vector_norm(attention @ states, dim=-1, keepdim=True) if unit_codes else attention
+    given = attention / norms(attention @ states).unsqueeze(-1) if unit_codes else attention
     codes = given @ states  # [M, D]
     weights = attend(codes.unsqueeze(0), candidate.unsqueeze(0), None, scale).weights[0, 0]  # [M]
     of_tokens = weights @ attention  # [T]
@@ -69,7 +71,7 @@ def shares(
         logit_scale * (weights @ given) * (states @ candidate),
         attention,
     )
-    return Shares(*(values.cpu().numpy() for values in found))
+    return Shares(*(finite_scores(values.cpu().numpy()) for values in found))
 
 
 def by_characters(found: Shares, pieces: Sequence[Piece]) -> tuple[Shares, list[Piece]]:
@@ -110,10 +112,12 @@ def similarity_parts(left: Tensor, right: Tensor, *, cosine: bool) -> tuple[Floa
         left: ``[S, D]``, the parts of the tokens in the vector of the first text.
         right: ``[T, D]``, the same for the second text.
     """
+    for parts in (left, right):
+        finite_vectors(parts.sum(dim=0).cpu().numpy())  # in double precision, nothing would overflow
     first, second = left.double().sum(dim=0), right.double().sum(dim=0)
     norm = vector_norm(first).clamp(min=1e-12) * vector_norm(second).clamp(min=1e-12) if cosine else 1.0
     found = left.double() @ second / norm, right.double() @ first / norm
-    return found[0].cpu().numpy(), found[1].cpu().numpy()
+    return finite_scores(found[0].cpu().numpy()), finite_scores(found[1].cpu().numpy())
 
 
 def merged_shares(parts: Floats, pieces: Sequence[Piece]) -> tuple[TokenShare, ...]:

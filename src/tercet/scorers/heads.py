@@ -5,9 +5,9 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import normalize
 
 from tercet.encoders.encoder import TokenStates
+from tercet.scorers.overflow import nan_if_infinite, normalize
 from tercet.scorers.pooling import first, mean
 from tercet.settings.models import Activation
 
@@ -63,7 +63,7 @@ class Head(nn.Module):
         if self.dense is not None:
             vectors = self.dense(self.before(vectors))
         if self.activation is not None:
-            vectors = self.activation(vectors)
+            vectors = self.activation(nan_if_infinite(vectors))
         if self.norm is not None:
             vectors = self.norm(vectors)
         outputs: Tensor = self.linear(self.after(vectors))
@@ -98,8 +98,8 @@ class ComparisonHead(nn.Module):
         positions = torch.arange(tokens.mask.shape[1], device=tokens.mask.device)
         is_candidate = positions >= torch.tensor(starts, device=positions.device).unsqueeze(1)  # [B, T]
         states = tokens.states.float()
-        context = normalize(mean(states, tokens.mask & ~is_candidate), dim=-1)
-        candidate = normalize(mean(states, tokens.mask & is_candidate), dim=-1)
+        context = normalize(mean(states, tokens.mask & ~is_candidate))
+        candidate = normalize(mean(states, tokens.mask & is_candidate))
         parts = (context, candidate, (context - candidate).abs(), context * candidate)
         outputs: Tensor = self.linear(torch.cat(parts, dim=-1))
         return outputs
@@ -120,7 +120,7 @@ def new_dense_head(*, width: int, outputs: int, seed: int) -> Head:
 
 def activate(outputs: Tensor, activation: Activation) -> Tensor:
     """Outputs ``[B, k]`` to scores, in float32."""
-    return ACTIVATIONS[activation](outputs.float())
+    return ACTIVATIONS[activation](nan_if_infinite(outputs.float()))
 
 
 def _new_linear(incoming: int, outgoing: int, generator: torch.Generator) -> nn.Linear:

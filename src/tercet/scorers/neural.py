@@ -196,7 +196,7 @@ class NeuralScorer(nn.Module, Scorer):
         ]
 
     def _scored_pair(self, context: Context, candidate: str) -> ScoredPair:
-        scores = self._scores([context], [candidate])
+        scores = self._finite_scores([context], [candidate])
         truncated = int(scores.context_truncated.item()), int(scores.candidate_truncated.item())
         spans = self._read_spans(self._passages([context, candidate]), truncated)
         return ScoredPair(

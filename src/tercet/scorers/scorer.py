@@ -11,6 +11,7 @@ from tercet.errors import InputError
 from tercet.inputs import check_candidates, check_context, check_contexts, check_k, check_pairs, check_text
 from tercet.records import Bools, Context, Explanation, Floats, Ranked, Scores, as_text
 from tercet.scorers.calibration import Calibration
+from tercet.scorers.finite import finite_scores
 from tercet.scorers.leave_one_out import ScoredPair, explain_by_leaving_out
 
 
@@ -34,7 +35,7 @@ class Scorer(ABC):
 
     def score(self, context: Context, candidates: Iterable[str]) -> Floats:
         """``[C]``: the score of each candidate."""
-        row: Floats = self._scores([check_context(context)], check_candidates(candidates)).values[0]
+        row: Floats = self._finite_scores([check_context(context)], check_candidates(candidates)).values[0]
         return row
 
     def score_many(self, contexts: Iterable[Context], candidates: Iterable[str]) -> Floats:
@@ -43,11 +44,11 @@ class Scorer(ABC):
 
     def score_pairs(self, contexts: Iterable[Context], candidates: Iterable[str]) -> Floats:
         """``[B]``: the score of each context and the candidate at its position."""
-        return self._pair_scores(*check_pairs(contexts, candidates))
+        return self._finite_pair_scores(*check_pairs(contexts, candidates))
 
     def scores(self, contexts: Iterable[Context], candidates: Iterable[str]) -> Scores:
         """As ``score_many``, with the number of truncated tokens."""
-        return self._scores(check_contexts(contexts), check_candidates(candidates))
+        return self._finite_scores(check_contexts(contexts), check_candidates(candidates))
 
     def probability(self, context: Context, candidates: Iterable[str]) -> Floats:
         """``[C]``: the calibrated probability that each candidate is a match."""
@@ -64,14 +65,14 @@ class Scorer(ABC):
     def rank(self, context: Context, candidates: Iterable[str], k: int = 10) -> list[Ranked]:
         """The ``k`` best candidates, best first; ties keep their order."""
         k, texts = check_k(k), check_candidates(candidates)
-        return _rankings(self._scores([check_context(context)], texts), texts, k)[0]
+        return _rankings(self._finite_scores([check_context(context)], texts), texts, k)[0]
 
     def rank_many(
         self, contexts: Iterable[Context], candidates: Iterable[str], k: int = 10
     ) -> list[list[Ranked]]:
         """The ``k`` best candidates for each context."""
         k, texts = check_k(k), check_candidates(candidates)
-        return _rankings(self._scores(check_contexts(contexts), texts), texts, k)
+        return _rankings(self._finite_scores(check_contexts(contexts), texts), texts, k)
 
     def explain(self, context: Context, candidate: str, *, leave_one_out: bool = False) -> Explanation:
         """How the words of a context and of a candidate contribute to their score.
@@ -86,7 +87,7 @@ class Scorer(ABC):
         exact = None if leave_one_out else self._explain_exactly(context, candidate)
         if exact is not None:
             return exact
-        return explain_by_leaving_out(self._scored_pair(context, candidate), self._pair_scores)
+        return explain_by_leaving_out(self._scored_pair(context, candidate), self._finite_pair_scores)
 
     def encode(self, texts: Iterable[Context]) -> Floats:
         """``[N, D]``: the vector of each text; only dual encoders (bi and poly) have vectors."""
@@ -118,6 +119,16 @@ class Scorer(ABC):
         """As ``encode``, in another thread."""
         return await to_thread(self.encode, texts)
 
+    def _finite_scores(self, contexts: Sequence[Context], candidates: Sequence[str]) -> Scores:
+        """``_scores``, if they are finite: every public method uses them in this form."""
+        scores = self._scores(contexts, candidates)
+        finite_scores(scores.values)
+        return scores
+
+    def _finite_pair_scores(self, contexts: Sequence[Context], candidates: Sequence[str]) -> Floats:
+        """``_pair_scores``, if they are finite."""
+        return finite_scores(self._pair_scores(contexts, candidates))
+
     def _explain_exactly(self, context: Context, candidate: str) -> Explanation | None:
         """The contributions of tokens, which add up to the score; None if the scorer has no such formula."""
         return None
@@ -128,7 +139,7 @@ class Scorer(ABC):
         return ScoredPair(
             context=context,
             candidate=candidate,
-            score=float(self._pair_scores([context], [candidate])[0]),
+            score=float(self._finite_pair_scores([context], [candidate])[0]),
             separator="\n",
             context_span=(0, len(text)),
             candidate_span=(0, len(candidate)),

@@ -5,11 +5,10 @@ from dataclasses import asdict
 from typing import Any
 
 from torch import Tensor, nn
-from torch.linalg import vector_norm
-from torch.nn.functional import normalize
 
 from tercet.encoders.encoder import Encoder, TokenStates
 from tercet.errors import InputError
+from tercet.scorers.overflow import nan_if_infinite, normalize, norms
 from tercet.scorers.pooling import pool, pooled_parts, without_prompt
 from tercet.settings.models import PoolingConfig
 
@@ -27,7 +26,7 @@ class Dense(nn.Module):
 
     def forward(self, vectors: Tensor) -> Tensor:
         """``[B, in]`` to ``[B, out]``"""
-        changed: Tensor = self.activation(self.linear(vectors))
+        changed: Tensor = self.activation(nan_if_infinite(self.linear(vectors)))
         return changed if self.residual is None else changed + self.residual(vectors)
 
 
@@ -36,7 +35,7 @@ class Normalize(nn.Module):
 
     def forward(self, vectors: Tensor) -> Tensor:
         """``[B, D]`` to ``[B, D]`` of norm 1."""
-        return normalize(vectors, dim=-1)
+        return normalize(vectors)
 
 
 class TruncateDimensions(nn.Module):
@@ -77,7 +76,7 @@ class Tower(nn.Module):
         states, mask = self._pooled_states([ids], prompt_tokens)
         parts = pooled_parts(states, mask, self.pooling)[0]
         for layer in self.layers:
-            parts = parts / vector_norm(parts.sum(dim=0)) if isinstance(layer, Normalize) else layer(parts)
+            parts = parts / norms(parts.sum(dim=0)) if isinstance(layer, Normalize) else layer(parts)
         return parts
 
     @property

@@ -1,14 +1,18 @@
 """Text to token ids, truncated to the model's maximum length."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from tokenizers import Encoding
 from tokenizers import Tokenizer as RustTokenizer
 from tokenizers.normalizers import Lowercase
 from tokenizers.normalizers import Sequence as Normalizers
 
 from tercet.errors import InputError, ModelError
+from tercet.settings.limits import current_limits, raise_it
 from tercet.text.readable import TokenSpan
 from tercet.text.words import Span
 
@@ -16,6 +20,9 @@ if TYPE_CHECKING:  # which imports torch
     from transformers import PreTrainedTokenizerBase
 
 Token = TypeVar("Token")
+
+PANIC = "PanicException"
+"""The class of Rust's panics in Python, which cannot be imported."""
 
 SEGMENTS = "token_type_ids"
 """What transformers calls the segment ids of a pair."""
@@ -80,12 +87,15 @@ class Tokenizer:
         self.pretrained = pretrained
         self.max_tokens = max_tokens
         self.lowercase = lowercase
-        self._rust = RustTokenizer.from_str(pretrained.backend_tokenizer.to_str())
-        self._rust.no_padding()  # folders may bring their own padding and truncation
-        self._rust.no_truncation()
-        if lowercase:
-            self._rust.normalizer = _lowercased(self._rust)
-        self._prefix, self._suffix = _special_ids(self._rust)
+        self._file = _file_of(pretrained)
+        self._most_characters = current_limits().max_text_characters
+        with tokenizer_errors(self._file):
+            self._rust = RustTokenizer.from_str(pretrained.backend_tokenizer.to_str())
+            self._rust.no_padding()  # folders may bring their own padding and truncation
+            self._rust.no_truncation()
+            if lowercase:
+                self._rust.normalizer = _lowercased(self._rust)
+            self._prefix, self._suffix = _special_ids(self._rust)
         self._keeps_end = pretrained.truncation_side == "left"
         self._room = max_tokens - len(self._prefix) - len(self._suffix)
         if self._room < 1:
@@ -117,7 +127,7 @@ class Tokenizer:
 
     def bare_pieces(self, text: str, *, prompt: str = "") -> list[Piece]:
         """All tokens of a text, without special tokens, in the order of ``bare_ids``."""
-        encoding = self._rust.encode(prompt + text, add_special_tokens=False)
+        encoding = self._encoding(prompt + text)
         return [
             _piece(token, prompt + text, start, end, shift=len(prompt))
             for token, (start, end) in zip(encoding.tokens, encoding.offsets, strict=True)
@@ -125,7 +135,7 @@ class Tokenizer:
 
     def spans(self, text: str) -> list[TokenSpan]:
         """The characters that each token of a text covers, and whether the token is unknown."""
-        encoding = self._rust.encode(text, add_special_tokens=False)
+        encoding = self._encoding(text)
         unknown = self.pretrained.unk_token_id
         return [
             TokenSpan(start, end, token == unknown)
@@ -134,12 +144,16 @@ class Tokenizer:
 
     def bare_ids(self, texts: Sequence[str]) -> list[list[int]]:
         """All tokens of each text, without special tokens."""
-        encodings = self._rust.encode_batch_fast(list(texts), add_special_tokens=False)
+        self._check_lengths(texts)
+        with tokenizer_errors(self._file):
+            encodings = self._rust.encode_batch_fast(list(texts), add_special_tokens=False)
         return [encoding.ids for encoding in encodings]
 
     def word_pieces(self, texts: Sequence[str]) -> list[WordPieces]:
         """All tokens of each text with their characters and words, without special tokens."""
-        encodings = self._rust.encode_batch(list(texts), add_special_tokens=False)
+        self._check_lengths(texts)
+        with tokenizer_errors(self._file):
+            encodings = self._rust.encode_batch(list(texts), add_special_tokens=False)
         return [WordPieces(encoding.offsets, encoding.word_ids) for encoding in encodings]
 
     def room(self, prompt: str = "") -> int:
@@ -148,7 +162,8 @@ class Tokenizer:
 
     def pair_template(self) -> PairTemplate:
         """The special tokens around the two texts of a pair, as the model was trained with them."""
-        return _pair_template(self._rust, has_segments=SEGMENTS in self.pretrained.model_input_names)
+        with tokenizer_errors(self._file):
+            return _pair_template(self._rust, has_segments=SEGMENTS in self.pretrained.model_input_names)
 
     def separate_template(self) -> PairTemplate:
         """The special tokens of a pair in which each text is tokenized as if it were alone."""
@@ -175,6 +190,20 @@ class Tokenizer:
         """Everything that determines the tokens of a text; equal for equal tokenizers."""
         return self.max_tokens, self._keeps_end, self._rust.to_str()
 
+    def _encoding(self, text: str) -> Encoding:
+        """The tokens of a text with their characters, without special tokens."""
+        self._check_lengths([text])
+        with tokenizer_errors(self._file):
+            return self._rust.encode(text, add_special_tokens=False)
+
+    def _check_lengths(self, texts: Sequence[str]) -> None:
+        longest = max(map(len, texts), default=0)
+        if longest > self._most_characters:
+            raise InputError(
+                f"a text must have at most {self._most_characters:,} characters, got {longest:,}: split it; "
+                f"{raise_it('max_text_characters')}"
+            )
+
     def _prompt_ids(self, prompt: str) -> int:
         taken = len(self.bare_ids([prompt])[0]) if prompt else 0
         if taken >= self._room:
@@ -198,6 +227,31 @@ class Tokenizer:
 
     def _special(self, token: int) -> Piece:
         return Piece(self._rust.id_to_token(token) or "", 0, 0)
+
+
+@contextmanager
+def tokenizer_errors(file: str) -> Iterator[None]:
+    """Turn failures of the Rust library into errors that name the tokenizer's file.
+
+    A panic of Rust, such as that of a pattern that backtracks for ever, is not even an ``Exception``.
+    """
+    try:
+        yield
+    except (ModelError, MemoryError):
+        raise
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != PANIC:
+            raise
+        raise ModelError(
+            f"the tokenizer of {file} fails: {error}; copy its files again, or use another model"
+        ) from None
+
+
+def _file_of(pretrained: "PreTrainedTokenizerBase") -> str:
+    """The tokenizer's file, for messages; its folder if there is none of that name."""
+    folder = Path(pretrained.name_or_path or "this model")
+    file = folder / "tokenizer.json"
+    return str(file if file.is_file() else folder)
 
 
 def span_of(pieces: Sequence[Piece]) -> Span:

@@ -1,0 +1,72 @@
+"""Pairs: which tokens survive truncation, and how they are joined; prompts at the edge of the room."""
+
+import pytest
+from tests.conftest import make_tokenizer
+
+from tercet.errors import InputError
+from tercet.text.pairs import PairTokenizer
+from tercet.text.tokenizer import Passage, Piece, Tokenizer
+
+SPECIAL = 3
+"""<s> context </s> candidate </s>"""
+
+
+def pair_tokenizer(*, room: int, min_context_tokens: int = 2) -> PairTokenizer:
+    tokenizer = Tokenizer(make_tokenizer(), max_tokens=room + SPECIAL)
+    return PairTokenizer(tokenizer, min_context_tokens=min_context_tokens)
+
+
+def kept(room: int, context: int, candidate: int) -> tuple[list[int], int, int]:
+    """The tokens between <s> and </s> of a context 100, 101, ... and a candidate 200, 201, ..."""
+    found = pair_tokenizer(room=room).pair(range(100, 100 + context), range(200, 200 + candidate))
+    assert len(found.ids) == len(found.segments) <= room + SPECIAL
+    texts = [token for token in found.ids if token >= 100]
+    return texts, found.context_truncated, found.candidate_truncated
+
+
+def test_a_pair_that_fits_keeps_every_token() -> None:
+    assert kept(6, 3, 3) == ([100, 101, 102, 200, 201, 202], 0, 0)
+
+
+def test_the_context_loses_its_beginning_first() -> None:
+    assert kept(6, 4, 3) == ([101, 102, 103, 200, 201, 202], 1, 0)
+
+
+def test_the_candidate_loses_its_end_once_the_context_is_at_its_minimum() -> None:
+    assert kept(6, 9, 4) == ([107, 108, 200, 201, 202, 203], 7, 0)
+    assert kept(6, 9, 5) == ([107, 108, 200, 201, 202, 203], 7, 1)
+    assert kept(6, 1, 9) == ([100, 200, 201, 202, 203, 204], 0, 4)  # a short context needs no more
+
+
+def test_the_minimum_of_the_context_is_at_most_half_of_the_room() -> None:
+    assert pair_tokenizer(room=6, min_context_tokens=2).candidate_room == 4
+    assert pair_tokenizer(room=6, min_context_tokens=3).candidate_room == 3
+    assert pair_tokenizer(room=6, min_context_tokens=32).candidate_room == 3
+    assert pair_tokenizer(room=2, min_context_tokens=32).candidate_room == 1
+
+
+def test_a_pair_needs_room_for_two_tokens() -> None:
+    with pytest.raises(InputError, match="leave room for two texts beside 3 special tokens, got 4"):
+        pair_tokenizer(room=1)
+
+
+def test_the_candidate_starts_after_the_tokens_of_the_context() -> None:
+    found = pair_tokenizer(room=6).pair([100, 101], [200])
+    assert found.candidate_start == found.ids.index(200)
+    assert found.segments[found.candidate_start] == 1
+    assert found.segments[: found.candidate_start] == [0] * found.candidate_start
+
+
+def test_a_prompt_must_leave_room_for_one_token() -> None:
+    tokenizer = Tokenizer(make_tokenizer(), max_tokens=5)  # of which two are special
+    assert tokenizer.room("old new ") == 1
+    with pytest.raises(InputError, match="has 3 tokens and leaves no room for text within 3"):
+        tokenizer.room("old new red ")
+
+
+def test_tokens_of_a_prompt_have_no_characters_in_the_text() -> None:
+    tokenizer = Tokenizer(make_tokenizer(), max_tokens=9)
+    pieces = tokenizer.bare_pieces("(dog", prompt="(zebra")  # one token ends where the text starts
+    assert [piece.text for piece in pieces] == ["(", "zebra", "(", "dog"]  # though two are unknown
+    assert [(piece.start, piece.end) for piece in pieces] == [(0, 0), (0, 0), (0, 1), (1, 4)]
+    assert tokenizer.pieces(Passage("a dog"))[1:3] == [Piece("a", 0, 1), Piece("dog", 2, 5)]
