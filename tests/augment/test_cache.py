@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tercet.augment.cache import FileStep, GrowingFileStep, RunStep, Step, StepCache, complete_lines
+from tercet.errors import OutputError
 
 
 @dataclass(frozen=True)
@@ -186,3 +187,22 @@ def test_a_kill_before_the_last_rename_loses_nothing(tmp_path: Path, monkeypatch
         with pytest.raises(KeyboardInterrupt):
             StepCache(tmp_path / "run").get(AppendFile({}, writes_once))
     assert StepCache(tmp_path / "run").get(AppendFile({}, writes_once)).read_text() == "one\n"
+
+
+def test_an_outdated_run_is_removed_only_if_nobody_put_other_files_into_it(tmp_path: Path) -> None:
+    StepCache(tmp_path / "run").get(TrainModel({"a": 1}, trains))
+    photos = tmp_path / "run" / "student" / "photos"
+    photos.mkdir()
+    (photos / "summer.jpg").touch()
+    with pytest.raises(OutputError, match=r"summer.jpg was not written by tercet"):
+        StepCache(tmp_path / "run").get(TrainModel({"a": 2}, trains))
+    assert (photos / "summer.jpg").exists()
+
+
+def test_an_outdated_run_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
+    StepCache(tmp_path / "run").get(TrainModel({"a": 1}, trains))
+    (tmp_path / "run" / "student").rename(tmp_path / "elsewhere")
+    (tmp_path / "run" / "student").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(OutputError, match="student was not written by tercet"):
+        StepCache(tmp_path / "run").get(TrainModel({"a": 2}, trains))
+    assert (tmp_path / "elsewhere" / "model").is_dir()

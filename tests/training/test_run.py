@@ -1,6 +1,7 @@
 """Training runs: their results, the recipe before them, metrics and adapters."""
 
 import json
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -34,7 +35,7 @@ def test_a_run_writes_everything_to_its_folder(tiny_folder: FolderOf, tmp_path: 
     assert {"recall_at_1", "mrr", "examples"} == result["dev"].keys()
     assert json.loads((folder / "result.json").read_text()) == result
     assert json.loads((folder / "config.json").read_text())["training"]["schedule"] == "linear"  # a default
-    assert json.loads((folder / "environment.json").read_text())["packages"]["torch"] == torch.__version__
+    assert json.loads((folder / "environment.json").read_text())["packages"]["torch"] == version("torch")
     data = json.loads((folder / "data.json").read_text())
     assert data["train"]["examples"] == 108
     assert data["dev"]["truncated"].keys() == {"contexts", "candidates"}

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from tests.training.small_recipes import (
     COSINE,
     PAIR_ROWS,
@@ -25,8 +26,8 @@ from tests.training.small_recipes import (
 
 from tercet.errors import InputError, OutputError
 from tercet.settings.recipe import make_recipe
+from tercet.training.checkpoints import DIGESTS
 from tercet.training.run_folder import RunFolder
-from tercet.training.trainer import last_checkpoint
 
 pytestmark = pytest.mark.filterwarnings("ignore::tercet.errors.TruncationWarning")
 
@@ -116,6 +117,58 @@ def test_a_run_does_not_resume_with_other_data(tiny_folder: FolderOf, tmp_path: 
         run(table, tmp_path / "run", resume=True)
 
 
+def test_a_run_does_not_resume_with_another_number_of_threads(tiny_folder: FolderOf, tmp_path: Path) -> None:
+    table = tables(tiny_folder("bert"), training={"epochs": 1})
+    run(table, tmp_path / "run")
+    recorded = json.loads((tmp_path / "run" / "data.json").read_text())["identity"]
+    assert recorded["threads"] == torch.get_num_threads()
+    shutil.rmtree(tmp_path / "run" / "model")
+    before = torch.get_num_threads()
+    torch.set_num_threads(before + 1)
+    try:
+        message = f"with {before} CPU threads, got {before + 1}, .*: set OMP_NUM_THREADS={before} to resume"
+        with pytest.raises(InputError, match=message):
+            run(table, tmp_path / "run", resume=True)
+    finally:
+        torch.set_num_threads(before)
+    run(table, tmp_path / "run", resume=True)
+
+
+@pytest.mark.parametrize("name", ["checkpoints", "before", "adapter"])
+def test_a_run_folder_with_a_link_is_refused_and_nothing_behind_it_is_deleted(
+    name: str, tiny_folder: FolderOf, tmp_path: Path
+) -> None:
+    table = tables(tiny_folder("bert"), training={"epochs": 1})
+    photos = tmp_path / "elsewhere" / "checkpoint-1"
+    photos.mkdir(parents=True)
+    (photos / "summer.jpg").touch()
+    folder = tmp_path / "run"
+    with RunFolder(folder).open(make_recipe(table, name="test").resolved(), resume=False):
+        pass  # a run that was killed at its start
+    (folder / name).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(OutputError, match=f"{name} is a link, and a run needs a folder"):
+        run(table, folder, resume=True)
+    assert (photos / "summer.jpg").exists()
+
+
+def test_a_run_folder_is_removed_only_if_a_run_wrote_all_of_it(tiny_folder: FolderOf, tmp_path: Path) -> None:
+    table = tables(tiny_folder("bert"), training={"epochs": 1})
+    folder = tmp_path / "run"
+    run(table, folder)
+    shutil.copytree(folder, folder / "before")
+    for parent in (folder, folder / "model", folder / "checkpoints", folder / "before"):
+        photos = parent / "photos"
+        photos.mkdir()
+        (photos / "summer.jpg").touch()
+        with pytest.raises(OutputError, match=r"was not written by tercet"):
+            RunFolder(folder).remove()
+        assert (photos / "summer.jpg").exists()
+        assert (folder / "result.json").exists()
+        shutil.rmtree(photos)
+    RunFolder(folder).remove()
+    assert not folder.exists()
+
+
 def test_a_run_that_stopped_early_does_not_continue(tiny_folder: FolderOf, tmp_path: Path) -> None:
     training = {"epochs": 10, "patience": 1, "learning_rate": 0.05, "evals_per_epoch": 3}
     table = tables(tiny_folder("bert"), training=training)
@@ -140,7 +193,7 @@ def start_command(arguments: list[str], **options: Any) -> "subprocess.Popen[str
 
 def wait_for_a_checkpoint(folder: Path, process: "subprocess.Popen[str]") -> None:
     deadline = time.monotonic() + 120
-    while last_checkpoint(folder / "checkpoints") is None:
+    while not any((folder / "checkpoints").glob(f"checkpoint-*/{DIGESTS}")):
         assert process.poll() is None, process.communicate()[1]
         assert time.monotonic() < deadline
         time.sleep(0.05)

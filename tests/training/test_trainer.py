@@ -1,6 +1,5 @@
 """Training is reproducible, resumes after a kill, and stops early."""
 
-import os
 import shutil
 import signal
 import subprocess
@@ -13,12 +12,13 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import save_file
-from tests.conftest import SENTENCES
+from tests.conftest import ROOT, SENTENCES
 
 import tercet
 from tercet.errors import InputError, ModelError, TrainingError
 from tercet.records import Example
 from tercet.settings.training import BatchConfig, ObjectiveConfig, TrainingConfig
+from tercet.training.checkpoints import Checkpoints
 from tercet.training.objectives import make_objective
 from tercet.training.optimizers import (
     WarmPlateau,
@@ -28,11 +28,9 @@ from tercet.training.optimizers import (
     rescale_last_layer,
 )
 from tercet.training.tokenized import tokenize
-from tercet.training.trainer import last_checkpoint, train
+from tercet.training.trainer import train
 
 FolderOf = Callable[[str], Path]
-
-ROOT = Path(__file__).parent.parent.parent
 
 EXAMPLES = [Example(left, (right,)) for left in SENTENCES for right in SENTENCES if left != right]
 SETTINGS = TrainingConfig(epochs=2, learning_rate=1e-3, evals_per_epoch=3)
@@ -95,7 +93,9 @@ TRAIN_AND_DIE = """
 import os, signal, sys
 from pathlib import Path
 from tests.training import test_trainer
-from tercet.training.trainer import ScorerTrainer
+from tercet.training import trainer
+assert Path(trainer.__file__).is_relative_to(sys.argv[3]), trainer.__file__  # the tree, not an installed copy
+ScorerTrainer = trainer.ScorerTrainer
 step = ScorerTrainer.training_step
 def die(self, *args, **more):
     if self.state.global_step == 7:  # between two checkpoints, in the middle of an epoch
@@ -108,21 +108,42 @@ test_trainer.run(Path(sys.argv[1]), Path(sys.argv[2]))
 
 def test_a_killed_training_resumes_to_the_same_weights(tiny_folder: FolderOf, tmp_path: Path) -> None:
     whole, _ = run(tiny_folder("bert"), tmp_path / "whole")
-    command = [sys.executable, "-c", TRAIN_AND_DIE, str(tiny_folder("bert")), str(tmp_path / "killed")]
-    killed = subprocess.run(
-        command,
-        check=False,
-        capture_output=True,
-        cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"},
-    )
+    arguments = [str(each) for each in (tiny_folder("bert"), tmp_path / "killed", ROOT / "src")]
+    command = [sys.executable, "-c", TRAIN_AND_DIE, *arguments]
+    killed = subprocess.run(command, check=False, capture_output=True)
     assert killed.returncode == -signal.SIGKILL, killed.stderr.decode()
-    last = last_checkpoint(tmp_path / "killed")
+    last = Checkpoints(tmp_path / "killed").newest_whole()
     assert last is not None
     assert last.name == "checkpoint-5"
     resumed, log = run(tiny_folder("bert"), tmp_path / "killed", resume=True)
     assert min(row["step"] for row in log if "loss" in row) <= 5  # the log of the first part is kept
     assert_same(weights_of(whole), weights_of(resumed))
+
+
+TRAIN_AND_PRINT = """
+import sys
+from hashlib import sha256
+from pathlib import Path
+import torch
+from tests.conftest import make_folder
+from tests.training import test_trainer
+torch.set_num_threads(2)
+folder = Path(sys.argv[1])
+model = make_folder(folder / "model", width=256)  # wide enough for torch to use both threads
+scorer, _ = test_trainer.run(model, folder / "run", test_trainer.replace(test_trainer.SETTINGS, epochs=1))
+weights = test_trainer.weights_of(scorer)
+print(sha256(b"".join(weights[name].numpy().tobytes() for name in sorted(weights))).hexdigest())
+"""
+
+
+def test_two_processes_with_equally_many_threads_train_to_the_same_bits(tmp_path: Path) -> None:
+    printed = set()
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        command = [sys.executable, "-W", "ignore", "-c", TRAIN_AND_PRINT, str(tmp_path / name)]
+        printed.add(subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip())
+    assert len(printed) == 1
+    assert len(printed.pop()) == 64
 
 
 @pytest.mark.parametrize("kind", ["negatives", "repeated answers"])
@@ -151,21 +172,6 @@ def test_patience_is_counted_across_a_resume(tiny_folder: FolderOf, tmp_path: Pa
         shutil.rmtree(tmp_path / f"checkpoint-{step}")
     _, resumed = run(tiny_folder("bert"), tmp_path, settings, resume=True)
     assert resumed[-1]["step"] == log[-1]["step"]
-
-
-def test_a_checkpoint_with_a_truncated_state_is_ignored(tmp_path: Path) -> None:
-    for name, text in (("checkpoint-5", "{}"), ("checkpoint-10", '{"global_step": 1')):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "trainer_state.json").write_text(text)
-    assert last_checkpoint(tmp_path) == tmp_path / "checkpoint-5"
-
-
-def test_an_unfinished_checkpoint_is_ignored(tmp_path: Path) -> None:
-    for name in ("checkpoint-5", "checkpoint-10"):
-        (tmp_path / name).mkdir()
-    assert last_checkpoint(tmp_path) is None
-    (tmp_path / "checkpoint-5" / "trainer_state.json").write_text("{}")
-    assert last_checkpoint(tmp_path) == tmp_path / "checkpoint-5"
 
 
 def test_gradient_caching_trains_to_the_same_weights(tiny_folder: FolderOf, tmp_path: Path) -> None:
@@ -207,10 +213,10 @@ def test_a_checkpoint_with_other_weights_is_refused(
     objective = make_objective(ObjectiveConfig(kind="softmax"), scorer)  # it has weights of its own
     examples = [replace(example, targets=(float(position % 3),)) for position, example in enumerate(EXAMPLES)]
     learn(scorer, objective, examples, tmp_path)
-    best = last_checkpoint(tmp_path)
-    assert best is not None
-    (best / "model.safetensors").unlink()
-    save_file({"stray": torch.zeros(1)}, best / "model.safetensors")
+    for best in Checkpoints(tmp_path).all():
+        (best / "model.safetensors").unlink()
+        save_file({"stray": torch.zeros(1)}, best / "model.safetensors")
+        Checkpoints(tmp_path).seal(int(best.name.split("-")[1]))
     with pytest.raises(ModelError, match=r"lacks weights: objective\.classifier\.weight"):
         learn(scorer, objective, examples, tmp_path, resume=True)
 

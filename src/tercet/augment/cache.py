@@ -6,16 +6,16 @@ share a folder: each waits for results that another one is computing.
 """
 
 import json
-import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from tercet.errors import OutputError
-from tercet.files.atomic import check_parent, new_file, writing
+from tercet.files.atomic import check_parent, full_disk_named, new_file, writing
 from tercet.files.lock import exclusive
 from tercet.files.structured import write_json
+from tercet.training.run_folder import RunFolder
 
 MARK = "augment.json"
 """The file that marks a folder of ``tercet augment``; other folders are refused."""
@@ -78,7 +78,8 @@ class GrowingFileStep(Step):
                 cache.record(growing, self.inputs())
                 growing.touch()
             cache.start(path)
-            self.append(growing)
+            with full_disk_named(path):
+                self.append(growing)
             cache.record(path, self.inputs())  # before the rename: an interruption here loses nothing
             growing.replace(path)
             inputs_file(growing).unlink(missing_ok=True)
@@ -99,8 +100,7 @@ class RunStep(Step):
             resume = path.is_dir() and cache.has(path, self.inputs())
             if not resume:
                 inputs_file(path).unlink(missing_ok=True)  # first: a partial folder must not look complete
-                if path.exists():
-                    shutil.rmtree(path)
+                RunFolder(path).remove()
                 cache.record(path, self.inputs())
             if not (path / "model").is_dir():
                 cache.report(f"{self.name}: {'resuming' if resume else 'training'}")

@@ -1,6 +1,5 @@
 """Gold data: labelled pairs."""
 
-import json
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from tercet.data.overlap import comparison_key, overlap, without_overlap
 from tercet.data.readers import read_examples
 from tercet.data.sources import open_source
 from tercet.errors import DataError
+from tercet.files.structured import json_text
 from tercet.inputs import check_text
 from tercet.records import Example, as_text
 from tercet.settings.augment import AugmentRecipe, TextsConfig
@@ -95,7 +95,7 @@ def write_examples(examples: Sequence[Example], file: Path) -> None:
 def write_rows(rows: Iterable[Mapping[str, object]], file: Path) -> None:
     """Write a JSON Lines file."""
     with file.open("w", encoding="utf-8") as out:
-        out.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        out.writelines(json_text(row) + "\n" for row in rows)
 
 
 def pairs_in(*files: Path) -> DataConfig:

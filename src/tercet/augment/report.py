@@ -18,6 +18,7 @@ from tercet.evaluate.plots import COLOURS, plot_panels
 from tercet.evaluate.report import against, percent, table_json
 from tercet.evaluate.run import Evaluation, Table
 from tercet.evaluate.tasks.pairs import MatchTask, Pairs, SimilarityTask
+from tercet.files.atomic import new_file
 from tercet.files.structured import write_json
 from tercet.pages.render import png_url, render
 from tercet.settings.augment import AugmentRecipe
@@ -60,7 +61,8 @@ def write_results(augmented: Augmented, table: Table, recipe: AugmentRecipe, fol
         "environment": info,
     }
     write_json(folder / "result.json", result)
-    (folder / "report.html").write_text(page(augmented, table, silver, recipe, info), encoding="utf-8")
+    with new_file(folder / "report.html", overwrite=True) as partial:
+        partial.write_text(page(augmented, table, silver, recipe, info), encoding="utf-8")
     return result
 
 

@@ -1,6 +1,5 @@
 """Silver data: pairs scored by a cross-encoder, each with its provenance."""
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from tercet.data.rows import read_rows
 from tercet.errors import DataError, InputError
+from tercet.files.structured import json_text
 from tercet.records import Floats
 from tercet.scorers.cross import CrossEncoder
 from tercet.settings.files import FileConfig
@@ -117,7 +117,7 @@ def write_pairs(rows: Iterable[NewPair | Silver], file: Path) -> None:
     """Append rows to a JSON Lines file."""
     with file.open("a", encoding="utf-8") as out:
         for row in rows:
-            out.write(json.dumps(asdict(row), ensure_ascii=False) + "\n")
+            out.write(json_text(asdict(row)) + "\n")
 
 
 def read_new_pairs(file: Path) -> Iterator[NewPair]:

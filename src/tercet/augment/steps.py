@@ -1,6 +1,5 @@
 """The steps of the pipeline: each declares its inputs and computes one file or one trained model."""
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -33,7 +32,7 @@ from tercet.data.overlap import comparison_key
 from tercet.data.rows import count_rows, read_rows
 from tercet.errors import DataError, InputError
 from tercet.files.digest import path_digest, rows_digest
-from tercet.files.structured import read_json
+from tercet.files.structured import json_text, read_json
 from tercet.formats.load import load
 from tercet.records import Example
 from tercet.scorers.cross import CrossEncoder
@@ -152,7 +151,7 @@ class MeasureNoise(FileStep):
     def write(self, file: Path) -> None:
         """Label the dev data and compare."""
         noise = label_noise(self.labellers.load(), self.dev, self.scores)
-        file.write_text(json.dumps(asdict(noise)), encoding="utf-8")
+        file.write_text(json_text(asdict(noise)), encoding="utf-8")
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,5 @@
 """Trainer callbacks: the metrics file, interruption, progress."""
 
-import json
 import signal
 import threading
 from collections.abc import Callable
@@ -14,6 +13,7 @@ from transformers.integrations.integration_utils import TensorBoardCallback
 from tercet.errors import InterruptedRunError
 from tercet.extras import require
 from tercet.files.atomic import writing
+from tercet.files.structured import json_text, null_if_not_finite
 from tercet.training.distributed import any_process
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -31,13 +31,18 @@ class MetricsFile(TrainerCallback):
         """Drop what was logged after the checkpoint."""
         if state.is_world_process_zero:
             with writing(self._path):
-                self._path.write_text("".join(json.dumps(row) + "\n" for row in state.log_history))
+                self._path.write_text("".join(map(_line, state.log_history)))
 
     def on_log(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
         """Append the newest row."""
         if state.is_world_process_zero:
             with writing(self._path), self._path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(state.log_history[-1]) + "\n")
+                file.write(_line(state.log_history[-1]))
+
+
+def _line(row: dict[str, float]) -> str:
+    """A row of metrics as JSON; null for a gradient norm that overflowed, of which training recovers."""
+    return json_text(null_if_not_finite(row)) + "\n"
 
 
 class StopOnInterrupt(TrainerCallback):

@@ -4,7 +4,6 @@ Folds are random, or the values of a column such as topics: then every topic is 
 not seen it, as Sentence-BERT does with arguments.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +18,7 @@ from tercet.evaluate.tasks.load import group_numbers
 from tercet.evaluate.tasks.pairs import MatchTask, Pairs, SimilarityTask
 from tercet.files.atomic import new_file, writing
 from tercet.files.digest import rows_digest
-from tercet.files.structured import read_json, write_json
+from tercet.files.structured import json_text, read_json, write_json
 from tercet.formats.from_spec import make_scorer
 from tercet.formats.load import load
 from tercet.records import Bools, Context, Example, Ints
@@ -116,4 +115,4 @@ def _sides(examples: Sequence[Example], positions: Ints) -> tuple[list[Context],
 
 def _line(example: Example) -> str:
     row = {"context": example.context, "candidate": example.candidates[0], "score": example.targets[0]}
-    return json.dumps(row, ensure_ascii=False) + "\n"
+    return json_text(row) + "\n"

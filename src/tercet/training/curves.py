@@ -59,4 +59,4 @@ def _panels(rows: list[dict[str, Any]]) -> dict[str, dict[str, list[tuple[float,
 
 
 def _curve(rows: list[dict[str, Any]], name: str) -> list[tuple[float, float]]:
-    return [(row["step"], row[name]) for row in rows if name in row]
+    return [(row["step"], row[name]) for row in rows if row.get(name) is not None]

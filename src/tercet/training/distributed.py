@@ -75,6 +75,11 @@ def local_device() -> str | None:
     return f"cuda:{position}" if position is not None and torch.cuda.is_available() else None
 
 
+def cpu_threads(device: torch.device) -> int | None:
+    """The number of threads, which decides the order of a CPU's sums; None on another device."""
+    return torch.get_num_threads() if device.type == "cpu" else None
+
+
 def wait_for_all() -> None:
     """Wait until every process has arrived here."""
     if _is_distributed():

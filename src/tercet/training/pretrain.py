@@ -25,7 +25,7 @@ from tercet.settings.pretrain import PretrainConfig, PretrainRecipe
 from tercet.settings.training import BatchConfig
 from tercet.text.tokenizer import Tokenizer
 from tercet.training.batches import LengthBatches
-from tercet.training.distributed import local_device
+from tercet.training.distributed import cpu_threads, local_device
 from tercet.training.learner import TrainingData, eval_batches
 from tercet.training.masked_lm import (
     TASKS,
@@ -110,7 +110,8 @@ def run_pretraining(
             "train": _truncated_share(train_tokens, model.tokenizer),
             "dev": _truncated_share(dev_tokens, model.tokenizer),
         }
-        folder.record_data({"train": train, "dev": dev}, shares)
+        threads = cpu_threads(next(model.parameters()).device)
+        folder.record_data({"train": train, "dev": dev}, shares, threads=threads)
         reporter.report(f"pre-training on {len(train):,} pairs of texts")
         trainer = ScorerTrainer(
             model,

@@ -4,7 +4,6 @@ The run's folder is described in ``run_folder``. With adapters, ``adapter`` cont
 megabytes. If the recipe has ``after``, the run of that recipe is in ``before``.
 """
 
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,8 +20,9 @@ from tercet.scorers.kinds import AnyScorer
 from tercet.settings.models import ModelSpec
 from tercet.settings.recipe import Recipe
 from tercet.settings.training import BatchConfig
+from tercet.training.checkpoints import Checkpoints
 from tercet.training.dev_metrics import attention_entropies
-from tercet.training.distributed import is_first_process, local_device
+from tercet.training.distributed import cpu_threads, is_first_process, local_device
 from tercet.training.objectives import Objective, make_objective
 from tercet.training.reporter import Reporter
 from tercet.training.run_folder import RunFolder
@@ -30,7 +30,7 @@ from tercet.training.splits import DataSplits, read_splits
 from tercet.training.targets import Targets, check_variety
 from tercet.training.teacher import with_teacher_scores
 from tercet.training.tokenized import tokenize
-from tercet.training.trainer import last_checkpoint, train
+from tercet.training.trainer import train
 from tercet.training.truncation import truncated_shares
 
 
@@ -110,7 +110,7 @@ def _prepare(
     objective = make_objective(recipe.objective, scorer, mini_batch_tokens=batches.mini_batch_tokens)
     _check(recipe, splits, batches, scorer, objective)
     shares = {name: truncated_shares(scorer, part) for name, part in splits.by_name().items()}
-    folder.record_data(splits.by_name(), shares)
+    folder.record_data(splits.by_name(), shares, threads=cpu_threads(scorer.device))
     adapters = None if recipe.adapter is None else Adapters(scorer, recipe.adapter, spec)
     return Job(recipe, splits, batches, scorer, objective, adapters)
 
@@ -165,7 +165,7 @@ def _train(job: Job, folder: RunFolder, *, resume: bool, reporter: Reporter) -> 
             f"metric_for_best_model must be one of {', '.join(names)}, got {config.metric_for_best_model!r}"
         )
     reporter.report(f"training a {scorer.kind}-encoder on {len(splits.train):,} examples")
-    timed = ("train_runtime",) if last_checkpoint(folder.checkpoints) is None else ()  # else only a part
+    timed = () if Checkpoints(folder.checkpoints).all() else ("train_runtime",)  # else only a part
     log = train(
         scorer,
         job.objective,
@@ -207,6 +207,6 @@ def _test_results(job: Job) -> dict[str, Any]:
 def _finish(job: Job, folder: RunFolder, result: dict[str, Any]) -> dict[str, Any]:
     """Save the adapters, the model and the results."""
     if job.adapters is not None and is_first_process():
-        shutil.rmtree(folder.adapter, ignore_errors=True)  # left by a run that was killed just here
+        folder.remove_adapter()
         job.adapters.save(folder.adapter)
     return folder.finish(result | {"fingerprint": job.scorer.fingerprint}, job.scorer.save)

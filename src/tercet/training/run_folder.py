@@ -18,15 +18,27 @@ from tercet.extras import require
 from tercet.files.atomic import PARTIAL, writing
 from tercet.files.digest import rows_digest
 from tercet.files.lock import exclusive
+from tercet.files.removal import matches, remove_folder
 from tercet.files.structured import read_json, read_json_if_exists, write_json
 from tercet.records import Example
 from tercet.training.callbacks import MetricsFile, Progress, StopOnInterrupt
+from tercet.training.checkpoints import FILES as CHECKPOINT_FILES
 from tercet.training.curves import draw_curves
 from tercet.training.distributed import is_first_process, process_count, wait_for_all
 from tercet.training.reporter import Reporter
 
 if TYPE_CHECKING:
     from transformers import TrainerCallback
+
+
+_MODEL_FILES = ("*.json", "*.safetensors", "*.txt", "*.md", "*.model", "*.jinja")
+_is_run_file = matches(
+    *("config.json", "data.json", "environment.json", "metrics.jsonl", "curves.png", "result.json", ".lock"),
+    *(".????????????.partial", ".????????????.partial/*", "model", "adapter", "before", "checkpoints"),
+    *(f"{folder}/{file}" for folder in ("model", "adapter") for file in _MODEL_FILES),
+    *("checkpoints/checkpoint-*[0-9]", "checkpoints/tensorboard/*"),
+    *(f"checkpoints/checkpoint-*[0-9]/{file}" for file in CHECKPOINT_FILES),
+)
 
 
 class RunFolder:
@@ -70,18 +82,21 @@ class RunFolder:
         return read_json(self._result)
 
     def record_data(
-        self, splits: Mapping[str, Sequence[Example]], truncated: Mapping[str, Mapping[str, float]]
+        self,
+        splits: Mapping[str, Sequence[Example]],
+        truncated: Mapping[str, Mapping[str, float]],
+        *,
+        threads: int | None,
     ) -> None:
-        """Write a summary of the data; a resumed run must have the same data and number of processes."""
+        """Write a summary of the data; a resumed run must have the same data, processes and threads.
+
+        Args:
+            threads: torch's number of threads, on which the sums of a CPU depend; None on a GPU.
+        """
         if not is_first_process():
             return
-        known = read_json_if_exists(self._data).get("identity")
-        identity = {"processes": process_count(), "examples": _digest(splits)}
-        if known is not None and known != identity:
-            raise InputError(
-                f"{self.path} was started with other data or another number of processes: use a new "
-                "folder, or restore them"
-            )
+        identity = {"processes": process_count(), "examples": _digest(splits), "threads": threads}
+        self._check_identity(read_json_if_exists(self._data).get("identity") or identity, identity)
         summaries = {
             name: summarize(examples) | {"truncated": truncated[name]} for name, examples in splits.items()
         }
@@ -107,9 +122,21 @@ class RunFolder:
         wait_for_all()
         return result
 
+    def remove(self) -> None:
+        """Delete the folder; raise if it contains files that no run wrote."""
+        with writing(self.path):
+            remove_folder(self.path, lambda name: _is_run_file(_without_before(name)))
+
+    def remove_adapter(self) -> None:
+        """Delete the adapters of a run that was killed just after it had written them."""
+        remove_folder(self.adapter, matches(*_MODEL_FILES))
+
     def _create(self, *, resume: bool) -> None:
         if self.path.exists() and not self.path.is_dir():
             raise OutputError(f"{self.path} is a file: a run needs a folder")
+        for folder in (self.checkpoints, self.adapter, self.before):
+            if folder.is_symlink():  # a run deletes old files there
+                raise OutputError(f"{folder} is a link, and a run needs a folder: replace it by one")
         if resume and not self._config.is_file() and not self._has_no_results():
             raise OutputError(f"{self.path} is not a resumable run: choose another folder")
         if not resume and (self.is_finished or not self._config.is_file()):
@@ -136,6 +163,19 @@ class RunFolder:
                 "folder, or restore them"
             )
 
+    def _check_identity(self, started: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+        if any(started.get(name) != now[name] for name in ("processes", "examples")):
+            raise InputError(
+                f"{self.path} was started with other data or another number of processes: use a new "
+                "folder, or restore them"
+            )
+        before, threads = started.get("threads"), now["threads"]
+        if before is not None and threads is not None and before != threads:
+            raise InputError(
+                f"{self.path} was started with {before} CPU threads, got {threads}, which would change the "
+                f"model: set OMP_NUM_THREADS={before} to resume, or use a new folder"
+            )
+
     def _check_free(self) -> None:
         if not self._has_no_results():
             raise OutputError(
@@ -146,13 +186,20 @@ class RunFolder:
         """Whether there is no run, or one that has not started training."""
         if not self.path.exists():
             return True
-        names = {file.name for file in self.path.iterdir() if file.suffix != PARTIAL}
+        names = {file.name for file in self.path.iterdir() if not PARTIAL.fullmatch(file.name)}
         return names <= {self._config.name, self._data.name, self._lock.name}
 
     def _refuse(self) -> None:
         raise OutputError(
             f"another process is training in {self.path}: wait for it, or choose another folder"
         )
+
+
+def _without_before(name: str) -> str:
+    """A file's name in its own run, which may be the one before this run, or the one before that."""
+    while name.startswith("before/"):
+        name = name.removeprefix("before/")
+    return name
 
 
 def _changed(left: Any, right: Any, name: str = "") -> set[str]:

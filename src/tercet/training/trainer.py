@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from math import ceil
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -28,7 +29,8 @@ from tercet.scorers.kinds import AnyScorer
 from tercet.settings.training import BatchConfig, TrainingConfig
 from tercet.training.callbacks import StopOnInterrupt, tensorboard
 from tercet.training.chance import WarnAtChance
-from tercet.training.distributed import broadcast_metrics, is_first_process
+from tercet.training.checkpoints import MIN_KEPT, STATE, WEIGHTS, Checkpoints
+from tercet.training.distributed import broadcast_metrics, is_first_process, wait_for_all
 from tercet.training.learner import Learner, TrainingData, make_training_data
 from tercet.training.objectives import Objective
 from tercet.training.optimizers import (
@@ -46,8 +48,6 @@ Measure: TypeAlias = Callable[[], dict[str, float]]
 """Metrics of an evaluation in addition to the loss."""
 
 LOSS = "eval_loss"
-STATE = "trainer_state.json"
-WEIGHTS = "model.safetensors"
 LOSSES_PER_CHECK = 16
 """On a GPU, losses are checked for NaN in groups, because each check waits for the device."""
 
@@ -69,6 +69,7 @@ class ScorerTrainer(Trainer):
         self.config = config
         self.data = data
         self.measure = measure
+        self.checkpoints = Checkpoints(folder)
         self._unchecked: list[tuple[int, dict[str, Any], Tensor]] = []
         if not len(data.batches):
             raise InputError("the training data does not fill one batch: add examples, or lower batch_size")
@@ -153,15 +154,28 @@ class ScorerTrainer(Trainer):
                 f"weights became NaN or infinite by step {self.state.global_step}: lower the learning rate; "
                 "the last checkpoint is kept"
             )
+        step = self.state.global_step
+        if is_first_process():
+            self.checkpoints.discard(step)  # of an earlier attempt
+        wait_for_all()
         try:
-            super()._save_checkpoint(model, trial)
-        except (OSError, RuntimeError, SafetensorError) as error:
-            folder = Path(str(self.args.output_dir)) / f"checkpoint-{self.state.global_step}"
-            shutil.rmtree(folder, ignore_errors=True)
+            self._write_checkpoint(model, trial, step)
+        except (OSError, RuntimeError, SafetensorError, OutputError) as error:
+            with suppress(OutputError):  # somebody put other files into it: it stays, unfinished
+                self.checkpoints.discard(step)
             raise OutputError(
-                f"cannot write a checkpoint to {folder.parent}: {error}; free disk space and continue from "
-                "the last one (resume=True, --resume)"
+                f"cannot write a checkpoint to {self.checkpoints.folder}: {error}; free disk space and "
+                "continue from the last one (resume=True, --resume)"
             ) from error
+
+    def _write_checkpoint(self, model: nn.Module, trial: Any, step: int) -> None:
+        """Write the files of all processes, then the digests, then delete old checkpoints."""
+        super()._save_checkpoint(model, trial)
+        wait_for_all()
+        if is_first_process():
+            self.checkpoints.seal(step)
+            best = self.state.best_model_checkpoint
+            self.checkpoints.rotate(step, keep=self.config.save_total_limit, best=best)
 
     def _save(self, output_dir: str | None = None, state_dict: object = None) -> None:
         """Write the trainable weights, each once, where the trainer looks for them when it resumes."""
@@ -183,7 +197,8 @@ class ScorerTrainer(Trainer):
     def _load_best_model(self) -> None:
         """Load the weights of the best evaluation."""
         if self.state.best_model_checkpoint is not None:
-            self._load_from_checkpoint(self.state.best_model_checkpoint)
+            name = Path(self.state.best_model_checkpoint).name  # the folder may have been moved
+            self._load_from_checkpoint(str(self.checkpoints.folder / name))
 
     def _trainable(self) -> dict[str, nn.Parameter]:
         return {name: weight for name, weight in self.learner.named_parameters() if weight.requires_grad}
@@ -239,7 +254,7 @@ def _chance_callbacks(learner: Learner, config: TrainingConfig, data: TrainingDa
 def run_trainer(trainer: ScorerTrainer, folder: Path, *, resume: bool) -> list[dict[str, float]]:
     """Train to the end, from the last checkpoint if ``resume``, and return the log."""
     check_disk_space(folder, trainer.learner, checkpoints=trainer.config.save_total_limit)
-    last = last_checkpoint(folder) if resume else None
+    last = trainer.checkpoints.newest_whole() if resume else None
     stops = [each for each in trainer.callback_handler.callbacks if isinstance(each, StopOnInterrupt)]
     if last is not None and _stopped_early(last, trainer.config):
         trainer.state = TrainerState.load_from_json(str(last / STATE))
@@ -254,12 +269,6 @@ def run_trainer(trainer: ScorerTrainer, folder: Path, *, resume: bool) -> list[d
     return list(trainer.state.log_history)
 
 
-def last_checkpoint(folder: Path) -> Path | None:
-    """The newest complete checkpoint, or None."""
-    found = sorted(folder.glob("checkpoint-*"), key=lambda path: -int(path.name.rsplit("-", maxsplit=1)[-1]))
-    return next((path for path in found if _is_complete(path / STATE)), None)
-
-
 def check_disk_space(folder: Path, learner: nn.Module, *, checkpoints: int) -> None:
     """Raise if the disk has no room for the checkpoints, each with weights and the optimizer's two moments.
 
@@ -269,20 +278,13 @@ def check_disk_space(folder: Path, learner: nn.Module, *, checkpoints: int) -> N
         folder.mkdir(parents=True, exist_ok=True)
     size = sum(weight.nbytes for weight in learner.parameters() if weight.requires_grad)
     used = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-    needed = 3 * size * (max(checkpoints, 2) + 1) - used
+    needed = 3 * size * (max(checkpoints, MIN_KEPT) + 1) - used
     free = shutil.disk_usage(folder).free
     if free < needed:
         raise OutputError(
             f"{checkpoints} checkpoints and the one being written need {needed / 1e6:,.0f} MB in {folder}, "
             f"and {free / 1e6:,.0f} MB are free: free disk space, or lower save_total_limit"
         )
-
-
-def _is_complete(state: Path) -> bool:
-    try:
-        return isinstance(json.loads(state.read_text(encoding="utf-8")), dict)
-    except (OSError, ValueError):
-        return False
 
 
 def _stopped_early(checkpoint: Path, config: TrainingConfig) -> bool:
@@ -310,7 +312,7 @@ def _arguments(config: TrainingConfig, folder: Path, *, steps: int, on_cpu: bool
         eval_steps=every,
         save_strategy="steps",
         save_steps=every,
-        save_total_limit=config.save_total_limit,
+        save_total_limit=None,  # `Checkpoints` deletes them: only its own, and no links
         load_best_model_at_end=True,
         metric_for_best_model=f"eval_{config.metric_for_best_model}",
         greater_is_better=config.metric_for_best_model != "loss",
