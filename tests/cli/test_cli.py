@@ -320,8 +320,33 @@ def test_exhausted_memory_is_explained(error: str, reason: str, tmp_path: Path) 
     result = tercet_process("score", "a", "b", environment={"PYTHONPATH": str(tmp_path)})
     assert_fails(result, "error: out of memory")
     assert reason in result.stderr
-    assert "batches.mini_batch_tokens" in result.stderr
     assert "total capacity" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "advice"),
+    [
+        (
+            ("rank", "train", "-c", "sample:faq.en", "--column", "question"),
+            "give fewer or shorter texts at a time, or stop",
+        ),
+        (("-q", "score", "a", "b"), "give fewer or shorter texts at a time, or stop"),
+        (
+            ("train", "sample:RECIPE", "-o", "OUT"),
+            "lower batches.batch_size or set batches.mini_batch_tokens",
+        ),
+    ],
+)
+def test_advice_on_memory_fits_the_command(words: tuple[str, ...], advice: str, tmp_path: Path) -> None:
+    (tmp_path / "torch.py").write_text("raise MemoryError()")
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text('[model]\nkind = "bi"\nsource = "bi"\n[train]\nfiles = ["sample:pairs.en"]\n')
+    paths = {"sample:RECIPE": str(recipe), "OUT": str(tmp_path / "run")}
+    result = tercet_process(
+        *(paths.get(word, word) for word in words), environment={"PYTHONPATH": str(tmp_path)}
+    )
+    assert advice in result.stderr
+    assert ("batches" in result.stderr) == ("batches" in advice)
 
 
 @pytest.mark.parametrize(

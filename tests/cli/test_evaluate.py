@@ -68,7 +68,7 @@ def test_compare_shows_the_cases_on_which_models_disagree() -> None:
         (("bm25",), "no task among bm25: add task:stsb"),
         ((FAQ,), "give at least a model"),
         (("bm25", "bm25", FAQ), "two models are called 'bm25'"),
-        (("nowhere/model", FAQ), "nowhere"),
+        (("./nowhere/model", FAQ), "there is no folder ./nowhere/model"),
         (("bm25", "tasks-none.toml"), "task tasks-none.toml does not exist"),
         (("bm25", "answers:none.jsonl"), "none.jsonl"),
         (("bm25", FAQ, "--column", "answer"), "ROLE=NAME"),
@@ -120,4 +120,4 @@ def test_a_label_with_dollars_is_drawn_as_it_is(tmp_path: Path) -> None:
 
 
 def test_a_missing_model_is_reported_before_anything_is_measured(tmp_path: Path) -> None:
-    assert_fails(tercet("evaluate", "bm25", "nowhere", FAQ), "nowhere")
+    assert_fails(tercet("evaluate", "bm25", "./nowhere", FAQ), "there is no folder ./nowhere")

@@ -93,13 +93,14 @@ def test_piped_queries_may_be_called_exit(monkeypatch: pytest.MonkeyPatch) -> No
     assert list(_typed()) == ["exit", "my card"]
 
 
+@pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("words", [("--help",), ("data", "summary", "sample:pairs.en", "--json")])
-def test_a_closed_pipe_ends_the_command_quietly(words: tuple[str, ...]) -> None:
+def test_a_closed_pipe_ends_the_command_quietly(words: tuple[str, ...], unbuffered: str) -> None:
     with subprocess.Popen(
         [sys.executable, "-m", "tercet", *words],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env=ENVIRONMENT,
+        env=ENVIRONMENT | {"PYTHONUNBUFFERED": unbuffered},
     ) as process:
         assert process.stdout is not None
         assert process.stderr is not None

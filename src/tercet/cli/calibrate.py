@@ -1,6 +1,5 @@
 """``tercet calibrate``: a model whose scores have probabilities and a threshold."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,6 +18,7 @@ from tercet.cli.progress import watching
 from tercet.cli.work import work_of_pairs
 from tercet.data.readers import read_examples
 from tercet.files.atomic import check_free
+from tercet.files.structured import json_text
 from tercet.records import Pair
 from tercet.settings.calibration import Method
 from tercet.settings.data import DataConfig
@@ -86,7 +86,7 @@ def calibrate(
         report = calibrate_held_out(scorer, pairs, method=method, seed=seed)
     scorer.save(out)
     if as_json:
-        typer.echo(json.dumps(_as_dict(report, out)))
+        typer.echo(json_text(_as_dict(report, out)))
     else:
         _show(report, out)
 

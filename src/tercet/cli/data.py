@@ -1,12 +1,12 @@
 """``tercet data``: inspect data sets, and mine hard negatives."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from tercet.cli.console import SafeConsole, printable
 from tercet.cli.options import (
     DataOption,
     DelimiterOption,
@@ -26,12 +26,10 @@ from tercet.data.rows import STDIN
 from tercet.data.sources import data_root
 from tercet.errors import InputError
 from tercet.files.atomic import check_free
+from tercet.files.structured import json_text
 from tercet.settings.data import DataConfig, ReaderKind
 from tercet.settings.field_docs import field_docs
 from tercet.settings.mining import Miner, MiningConfig
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 data = typer.Typer(
     name="data",
@@ -109,7 +107,7 @@ def summary(
         with spinner("tokenizing"):
             found["truncated"] = truncated_shares(scorer, iter_examples(config, root=folder))
     if as_json:
-        typer.echo(json.dumps(found, ensure_ascii=False))
+        typer.echo(json_text(found))
     else:
         _show(found)
 
@@ -160,7 +158,7 @@ def negatives(
             few += len(wrong) < count
             none += not wrong
             row = {"context": example.context, "answer": answer, "negatives": wrong}
-            opened.write(json.dumps(row, ensure_ascii=False) + "\n")
+            opened.write(json_text(row) + "\n")
     typer.echo(f"{out}: {len(examples):,} examples")
     if few:
         typer.echo(f"{_shortage(few, none, count)}: raise --depth or lower --margin", err=True)
@@ -186,12 +184,16 @@ def data_config(
 
 
 def _show(found: dict[str, Any]) -> None:
-    from rich.console import Console
+    from rich.text import Text
 
-    console = Console(highlight=False)
+    console = SafeConsole(highlight=False)
     simple = {name: value for name, value in found.items() if not isinstance(value, dict)}
-    counts = [f"{name} [bold]{value:,}[/]" for name, value in simple.items() if value is not None]
-    console.print("  ".join(counts))
+    counts = [
+        Text.assemble(f"{name} ", (f"{value:,}", "bold"))
+        for name, value in simple.items()
+        if value is not None
+    ]
+    console.print(Text("  ").join(counts))
     if not found["examples"]:
         return
     _table(console, {name: found[name] for name in ("contexts", "candidates") if name in found})
@@ -203,7 +205,7 @@ def _show(found: dict[str, Any]) -> None:
         console.print(f"\ntruncated by the model  {shares}")
 
 
-def _table(console: "Console", sides: dict[str, dict[str, int]]) -> None:
+def _table(console: SafeConsole, sides: dict[str, dict[str, int]]) -> None:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="dim")
@@ -216,9 +218,10 @@ def _table(console: "Console", sides: dict[str, dict[str, int]]) -> None:
     console.print("lengths are in characters", style="dim")
 
 
-def _bars(console: "Console", name: str, counts: dict[str, int]) -> None:
+def _bars(console: SafeConsole, name: str, counts: dict[str, int]) -> None:
     most = max(counts.values()) or 1
-    width = max(map(len, counts))
+    shown = {printable(value): count for value, count in counts.items()}
+    width = max(map(len, shown))
     console.print(f"\n{name}")
-    for value, count in counts.items():
-        console.print(f"  {value:>{width}}  {count:>9,}  {'█' * round(40 * count / most)}", markup=False)
+    for value, count in shown.items():
+        console.print(f"  {value:>{width}}  {count:>9,}  {'█' * round(40 * count / most)}")

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
+from tercet.cli.console import SafeConsole
 from tercet.cli.options import open_model, spinner
 from tercet.data.sample import chats, questions
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.table import Table
 
     from tercet.records import Context, Floats, Ints
@@ -45,11 +45,10 @@ def demo() -> None:
 
     Example: tercet demo
     """
-    from rich.console import Console
 
     from tercet.formats.sources import PACKAGED
 
-    console = Console(highlight=False)
+    console = SafeConsole(highlight=False)
     scorers = {name: open_model(name) for name in PACKAGED}
     for scorer in scorers.values():
         scorer.score("warm", ["up"])  # warm up: the first call includes initialization
@@ -62,7 +61,7 @@ def demo() -> None:
     _show_next_steps(console)
 
 
-def _show_search(scorer: "AnyScorer", console: "Console") -> None:
+def _show_search(scorer: "AnyScorer", console: SafeConsole) -> None:
     from rich.text import Text
 
     entries = questions("en")
@@ -122,7 +121,7 @@ def _rerank(
     return scores
 
 
-def _show_selection(found: dict[str, Selection], count: int, console: "Console") -> None:
+def _show_selection(found: dict[str, Selection], count: int, console: SafeConsole) -> None:
     table = _table(f"2. Choose the next reply in {count} chats, among {count} replies")
     table.add_column("")
     for column in ("right reply first", "among 3", "ms per chat"):
@@ -140,7 +139,7 @@ def _show_chat(
     contexts: "Sequence[Context]",
     replies: Sequence[str],
     found: dict[str, Selection],
-    console: "Console",
+    console: SafeConsole,
 ) -> None:
     """The reply that each scorer chooses in one chat."""
     from rich.text import Text
@@ -158,11 +157,11 @@ def _show_chat(
     console.print()
 
 
-def _show_next_steps(console: "Console") -> None:
+def _show_next_steps(console: SafeConsole) -> None:
     console.print("Next", style="bold")
     width = max(len(command) for command, _ in NEXT_STEPS)
     for command, purpose in NEXT_STEPS:
-        console.print(f"  {command:<{width}}  # {purpose}", markup=False, soft_wrap=True)
+        console.print(f"  {command:<{width}}  # {purpose}", soft_wrap=True)
 
 
 def _table(title: str) -> "Table":

@@ -1,6 +1,5 @@
 """``tercet encode``: texts to a file of vectors."""
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -23,6 +22,7 @@ from tercet.cli.options import (
 )
 from tercet.cli.progress import counting
 from tercet.files.atomic import check_free
+from tercet.files.structured import json_text
 from tercet.settings.models import Side
 
 
@@ -72,7 +72,7 @@ def encode(
             on_progress=advance,
         )
     if as_json:
-        typer.echo(json.dumps(asdict(written) | {"path": str(written.path)}))
+        typer.echo(json_text(asdict(written) | {"path": str(written.path)}))
         return
     truncated = f"; {written.truncated} texts were truncated" if written.truncated else ""
     typer.echo(f"{written.path}: {written.count} vectors of {written.width} dimensions{truncated}")

@@ -1,6 +1,5 @@
 """``tercet evaluate``, ``tercet compare`` and ``tercet cross-validate``: how good models are."""
 
-import json
 from dataclasses import asdict, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tercet.cli.console import SafeConsole, printable
 from tercet.cli.options import (
     ChunkBoundaryOption,
     ChunkOption,
@@ -21,7 +21,6 @@ from tercet.cli.options import (
     SkipEmptyOption,
     chunk_config,
     parse_column,
-    printable,
     spinner,
 )
 from tercet.cli.progress import report_if_terminal, watching
@@ -31,6 +30,7 @@ from tercet.data.sources import SAMPLE, data_root
 from tercet.errors import InputError
 from tercet.extras import require
 from tercet.files.atomic import check_free
+from tercet.files.structured import json_text
 from tercet.settings.chunks import ChunkConfig
 from tercet.settings.models import Precision
 from tercet.settings.tasks import find_folder, is_task, read_task
@@ -164,7 +164,7 @@ def evaluate(
     if as_json:
         from tercet.evaluate.report import as_json as results
 
-        typer.echo(json.dumps(results(tables), ensure_ascii=False, allow_nan=False))
+        typer.echo(json_text(results(tables)))
     if out is not None:
         from tercet.evaluate.report import write_report
 
@@ -232,7 +232,7 @@ def compare(
             case = disagreement(one.first, other.first, position)
             typer.echo(f"\n  {printable(case.context)}\n    expected    {printable(case.wanted)}")
             for label, got in ((one.label, case.ours), (other.label, case.theirs)):
-                typer.echo(f"    {label:<11} {printable(got)}")
+                typer.echo(f"    {printable(label):<11} {printable(got)}")
 
 
 def cross_validate(
@@ -386,7 +386,6 @@ def _measured(evaluation: "Evaluation", tasks: "Sequence[Task]") -> "Iterator[Ta
 
 def _show(table: "Table") -> None:
     from rich.box import SIMPLE
-    from rich.console import Console
     from rich.table import Table as Grid
     from rich.text import Text
 
@@ -394,7 +393,7 @@ def _show(table: "Table") -> None:
 
     verdicts = table.verdicts
     first = table.rows[0]
-    grid = Grid(title=Text(f"{table.task}, {table.size}"), title_justify="left", box=SIMPLE)
+    grid = Grid(title=Text(printable(f"{table.task}, {table.size}")), title_justify="left", box=SIMPLE)
     if table.notes:
         grid.caption, grid.caption_justify = Text("\n".join(map(printable, table.notes))), "left"
     grid.add_column("", no_wrap=True)
@@ -402,7 +401,7 @@ def _show(table: "Table") -> None:
     grid.add_column("ms", justify="right", no_wrap=True)
     grid.add_column("other metrics", style="dim", overflow="fold")
     if verdicts:
-        grid.add_column(f"compared with {first.label}", overflow="fold")
+        grid.add_column(f"compared with {printable(first.label)}", overflow="fold")
     for row in table.rows:
         others = (
             f"{name} {100 * estimate.value:.1f}"
@@ -413,4 +412,4 @@ def _show(table: "Table") -> None:
         label = Text(printable(row.label))
         time = f"{row.milliseconds:.1f}" if row.milliseconds else ""
         grid.add_row(label, percent(row, row.main_metric), time, ", ".join(others), *verdict)
-    Console().print(grid)
+    SafeConsole().print(grid)

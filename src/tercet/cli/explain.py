@@ -1,22 +1,22 @@
 """``tercet explain``: the contributions of words to a score."""
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tercet.cli.console import SafeConsole, printable
 from tercet.cli.options import (
     JsonOption,
     ModelOption,
     OverwriteOption,
     PrecisionOption,
     open_model,
-    printable,
 )
 from tercet.errors import InputError
 from tercet.files.atomic import check_free, new_file
+from tercet.files.structured import json_text
 from tercet.inputs import check_count
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def explain(
         _write_page(explanation, html, overwrite=overwrite)
     if as_json:
         row = asdict(explanation) | {"attention": explanation.attention.tolist()}
-        typer.echo(json.dumps(row, ensure_ascii=False))
+        typer.echo(json_text(row))
         return
     _show(explanation, model, top=top)
     if html is not None:
@@ -86,12 +86,11 @@ def _write_page(explanation: "Explanation", path: Path, *, overwrite: bool) -> N
 
 
 def _show(explanation: "Explanation", model: str, *, top: int) -> None:
-    from rich.console import Console
     from rich.text import Text
 
     from tercet.cli.explain_page import METHODS, truncation_note
 
-    console = Console()
+    console = SafeConsole()
     title = (f"{printable(model)} score ", "bold"), f"{explanation.score:.4f}", ("  of  ", "dim")
     console.print(Text.assemble(*title), end="")
     console.print(Text(printable(explanation.candidate)))

@@ -1,11 +1,11 @@
 """Search results as a table: snippets, marked words and columns of metadata."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tercet.cli.options import printable
+from tercet.cli.console import printable
+from tercet.files.structured import json_text
 from tercet.records import Context, Hit, Hits, as_text
 from tercet.text.matches import Analyzer, Match, equal_terms, equal_words
 from tercet.text.snippet import LONG, snippet
@@ -78,7 +78,7 @@ def _matches(line: str, context: str, view: HitsView) -> list[Match]:
 
 def _value(metadata: Mapping[str, Any], name: str, view: HitsView) -> "Text":
     value = metadata.get(name)
-    shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    shown = value if isinstance(value, str) else json_text(value)
     line = "" if value is None else printable(" ".join(shown.split()))
     return _part(line, [], total=len(line), full=view.full)
 

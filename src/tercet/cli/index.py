@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tercet.cli.console import printable
 from tercet.cli.input_files import checked_first, input_files
 from tercet.cli.options import (
     SOURCE_HELP,
@@ -24,11 +25,11 @@ from tercet.cli.options import (
     PrecisionOption,
     SkipEmptyOption,
     chunk_config,
-    printable,
     spinner,
 )
 from tercet.cli.progress import counting
 from tercet.errors import InputError, InterruptedRunError, OutputError, TercetError
+from tercet.files.structured import json_text
 from tercet.inputs import listed
 from tercet.settings.chunks import ChunkConfig
 from tercet.settings.index import Storage
@@ -61,7 +62,7 @@ MovedModelOption = Annotated[
     typer.Option(
         "--model",
         "-m",
-        help="New name or path of the model that built the index, if it has moved.",
+        help="The model that built the index, if it has moved or must be downloaded.",
         metavar="NAME",
     ),
 ]
@@ -236,13 +237,13 @@ def get_candidates(
 
     for number, item in enumerate(get_items(Store(path).database, ids)):
         if as_json:
-            typer.echo(json.dumps(as_dict(item), ensure_ascii=False))
+            typer.echo(json_text(as_dict(item)))
             continue
         shown = [("id", item.id), ("text", item.text), *(item.metadata or {}).items()]
         width = max(len(printable(name)) for name, _ in shown)
         typer.echo("\n" * (number > 0), nl=False)
         for name, value in shown:
-            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            text = value if isinstance(value, str) else json_text(value)
             typer.echo(f"{printable(name):{width}}  {printable(text)}")
 
 
@@ -279,10 +280,10 @@ def info(path: IndexArgument, as_json: JsonOption = False) -> None:
 
     summary = Store(path).summary()
     if as_json:
-        typer.echo(json.dumps(summary, ensure_ascii=False))
+        typer.echo(json_text(summary))
         return
     for name, value in summary.items():
-        typer.echo(f"{name:12} {f'{value:,}' if isinstance(value, int) else value}")
+        typer.echo(f"{name:12} {f'{value:,}' if isinstance(value, int) else printable(str(value))}")
 
 
 @index.command()

@@ -1,12 +1,13 @@
 """``tercet info``: properties of a model and of this machine."""
 
-import json
 import platform
 from importlib.metadata import version
 
 import typer
 
+from tercet.cli.console import SafeConsole, printable
 from tercet.cli.options import JsonOption, ModelOption, open_model
+from tercet.files.structured import json_text
 
 LIBRARIES = ("tercet", "torch", "transformers", "tokenizers", "numpy")
 
@@ -25,13 +26,13 @@ def info(model: ModelOption = "bi", as_json: JsonOption = False) -> None:
     names = {"names": ", ".join(names_of(folder))} if names_of(folder) else {}
     sections = {"model": {**names, "folder": str(folder), **described}, "machine": _machine()}
     if as_json:
-        typer.echo(json.dumps(sections, ensure_ascii=False))
+        typer.echo(json_text(sections))
         return
     width = max(len(name) for section in sections.values() for name in section)
     for title, section in sections.items():
-        typer.secho(title, bold=True)
+        SafeConsole().print(title, style="bold")
         for name, value in section.items():
-            typer.echo(f"  {name:<{width}}  {value}".rstrip())
+            typer.echo(f"  {name:<{width}}  {printable(str(value))}".rstrip())
 
 
 def _machine() -> dict[str, object]:

@@ -1,7 +1,7 @@
 """The texts, contexts and pairs in the files of a command, each with the other columns of its row."""
 
-import json
 import warnings
+from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -21,6 +21,7 @@ from tercet.data.problems import gathered
 from tercet.data.rows import STDIN, Row, is_regular_file
 from tercet.data.sources import rows_in
 from tercet.errors import DataError, SkippedRowsWarning
+from tercet.files.structured import json_text, null_if_not_finite
 from tercet.records import Context
 from tercet.settings.files import FileConfig, Format
 
@@ -114,7 +115,21 @@ def _item(row: Row, column: Sequence[str] | None, id_column: str | None) -> "Ite
     id_ = "" if key is None else str(filled(row, key))
     joined = {name: row.columns[name] for name in (column or ())[:-1] if name in row.columns}
     others = {**joined, **{name: value for name, value in rest.items() if name != key}}
-    return Item(id_, text, metadata_of(others, row.location))
+    return Item(id_, text, metadata_of(_as_json(others), row.location))
+
+
+def _as_json(value: Any) -> Any:
+    """A value of a row with strings for types that JSON does not have."""
+    if isinstance(value, dict):
+        return {str(key): _as_json(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_as_json(each) for each in value]
+    return value if value is None or isinstance(value, (str, int, float)) else _as_string(value)
+
+
+def _as_string(value: object) -> str:
+    """Base64 for bytes; the string of dates and other types, which Hugging Face data sets have."""
+    return b64encode(value).decode() if isinstance(value, bytes) else str(value)
 
 
 def input_files(file_format: Format | None, *, delimiter: str, encoding: str, skip_empty: bool) -> InputFiles:
@@ -137,10 +152,13 @@ def checked_first(source: str, read: Callable[[], Iterator[Value]]) -> Iterator[
 
 
 def with_columns(record: dict[str, Any], rest: Rest) -> dict[str, Any]:
-    """The record with the other columns of its row under ``columns``, if there are any."""
-    return {**record, "columns": rest} if rest else record
+    """The record with the other columns of its row under ``columns``, if there are any.
+
+    Parquet files have NaN where a number is missing, which is null in JSON.
+    """
+    return {**record, "columns": null_if_not_finite(rest)} if rest else record
 
 
 def json_line(record: dict[str, Any]) -> str:
-    """The record as JSON on one line; dates and other types of Parquet become strings."""
-    return json.dumps(record, ensure_ascii=False, default=str)
+    """The record as JSON on one line; types that JSON does not have become strings."""
+    return json_text(record, default=_as_string)

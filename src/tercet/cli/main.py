@@ -1,14 +1,16 @@
 """``tercet``: the commands, and how failures are reported."""
 
+import os
 import re
 import sys
 import traceback
 import warnings
-from collections.abc import Callable
-from typing import Annotated
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Annotated, Any
 
 import typer
-from rich.console import Console
+from typer.core import TyperGroup
 
 import tercet
 from tercet.cli import (
@@ -32,6 +34,7 @@ from tercet.cli import (
     similar,
     train,
 )
+from tercet.cli.console import SafeConsole, escaped_streams
 from tercet.cli.verbosity import (
     INTERRUPTED,
     LEVEL,
@@ -43,9 +46,39 @@ from tercet.cli.verbosity import (
     share_options,
 )
 from tercet.errors import DataError, InterruptedRunError, TercetError
+from tercet.files.atomic import is_full_disk
+from tercet.files.escapes import escaped
+
+UsageError: type[Any] = typer.BadParameter.__bases__[0]
+"""What typer raises for wrong arguments; newer versions have their own copy of click's classes."""
+
+
+class Commands(TyperGroup):
+    """The commands. typer quotes wrong arguments, which a shell may have taken from file names."""
+
+    def make_context(self, *given: Any, **options: Any) -> Any:
+        """As in click; a wrong argument is escaped."""
+        with _escaped_usage_errors():
+            return super().make_context(*given, **options)
+
+    def invoke(self, ctx: Any) -> Any:
+        """As in click; a wrong argument of a command is escaped."""
+        with _escaped_usage_errors():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _escaped_usage_errors() -> Iterator[None]:
+    try:
+        yield
+    except UsageError as error:
+        error.message = escaped(error.message)
+        raise
+
 
 app = typer.Typer(
     name="tercet",
+    cls=Commands,
     help="Rank replies, answers and documents with bi-, poly- and cross-encoders.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -104,28 +137,58 @@ def _options(
     set_verbosity(quiet=quiet, verbose=verbose)
 
 
+COMPLETION = "_TERCET_COMPLETE"
+"""Set by the shell when it asks for completions."""
+WITHOUT_BARS = ("HF_HUB_DISABLE_PROGRESS_BARS", "HF_DATASETS_DISABLE_PROGRESS_BARS")
+"""Bars of other libraries move the cursor, which only our own may."""
+
+
 def main() -> None:
     """Run the command line; a failure prints a line to standard error and exits with status 1."""
+    if COMPLETION in os.environ:  # a shell reads the output, and expects tabs
+        app(prog_name="tercet")
+    os.environ.update({name: os.environ.get(name, "1") for name in WITHOUT_BARS})
+    with escaped_streams():
+        _run()
+
+
+def _run() -> None:
     debug = "--debug" in sys.argv
-    errors = Console(stderr=True, highlight=False, soft_wrap=True)
+    errors = SafeConsole(stderr=True, highlight=False, soft_wrap=True)
     LEVEL.set(Verbosity.NORMAL)
 
     def show_warning(message: Warning | str, *_: object, **__: object) -> None:
         if not is_quiet():
-            errors.print(f"note: {message}", style="yellow", markup=False)
+            errors.print(f"note: {message}", style="yellow")
 
     warnings.showwarning = show_warning
     try:
-        app(prog_name="tercet")  # typer itself reports wrong options, with status 2
+        try:
+            app(prog_name="tercet")  # typer itself reports wrong options, with status 2
+        finally:
+            _flush_output()
     except InterruptedRunError as stop:
-        errors.print(str(stop), style="yellow", markup=False)
+        errors.print(str(stop), style="yellow")
         sys.exit(INTERRUPTED)
     except Exception as error:  # every failure is one line, or a list of problems
         if debug:
             traceback.print_exc()
         else:
-            errors.print(_one_line(error), style="red", markup=False)
+            errors.print(_one_line(error, _command(sys.argv[1:])), style="red")
         sys.exit(1)
+
+
+def _flush_output() -> None:
+    """Write what is buffered, as long as a failure can be reported."""
+    if sys.stdout is None:
+        return
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more at its end
+        if isinstance(error, BrokenPipeError):  # the reader has gone
+            sys.exit(1)
+        raise
 
 
 OUT_OF_MEMORY = re.compile(
@@ -136,18 +199,36 @@ OUT_OF_MEMORY = re.compile(
 AMOUNT = re.compile(r"tried to allocate [\d.]+ \w+|unable to allocate [\d.]+ \w+", re.IGNORECASE)
 
 
-def _one_line(error: Exception) -> str:
+TRAINING = (train.train, pretrain.pretrain, augment.augment, evaluate.cross_validate)
+"""Commands whose batches a recipe sets."""
+
+
+def _command(words: Sequence[str]) -> str:
+    """The name of the command among the words of the command line; options before it have no values."""
+    return next((word for word in words if not word.startswith("-")), "")
+
+
+def _memory_advice(command: str) -> str:
+    """What needs less memory, in the terms of a command."""
+    trains = command in {function.__name__.replace("_", "-") for function in TRAINING}
+    if trains:
+        return "lower batches.batch_size or set batches.mini_batch_tokens"
+    return "give fewer or shorter texts at a time"
+
+
+def _one_line(error: Exception, command: str = "") -> str:
     message = " ".join(str(error).split()) or type(error).__name__
     if isinstance(error, DataError):
         return f"error: {str(error).strip()}"
     if isinstance(error, TercetError):
         return f"error: {message}"
+    if is_full_disk(error):
+        return "error: cannot write the output: no space left on the device: free some, or write elsewhere"
     is_memory = isinstance(error, RuntimeError | OSError) and OUT_OF_MEMORY.search(message)
     if isinstance(error, MemoryError) or is_memory:
         reason = AMOUNT.search(message) or OUT_OF_MEMORY.search(message)
         return (
-            f"error: out of memory ({reason[0] if reason else 'no details'}): give fewer texts at a time; "
-            "when training, lower batches.batch_size or set batches.mini_batch_tokens; or stop other "
-            "programs that use the device"
+            f"error: out of memory ({reason[0] if reason else 'no details'}): {_memory_advice(command)}, or "
+            "stop other programs that use the device"
         )
     return f'unexpected {type(error).__name__}: {message} (run "tercet --debug ..." for the traceback)'

@@ -1,6 +1,5 @@
 """Options that several commands share."""
 
-import re
 import sys
 from collections.abc import Iterator
 from glob import escape
@@ -152,24 +151,6 @@ def calibration_of(scorer: "AnyScorer", model: str) -> "Calibration":
             f'("tercet calibrate {model} --data FILE -o FOLDER")'
         )
     return scorer.calibration
-
-
-INVISIBLE = re.compile("[\u00ad\u200b\ufeff]")
-"""Soft hyphens, zero-width spaces and byte order marks, which documents contain and nobody sees."""
-
-
-def one_line(text: str) -> str:
-    """``text`` with single spaces instead of line breaks, without control characters."""
-    return printable(" ".join(text.split()))
-
-
-def printable(text: str) -> str:
-    """``text`` on one line; control characters are escaped, and soft hyphens and their like left out."""
-    text = INVISIBLE.sub("", text)
-    return "".join(
-        character if character.isprintable() else character.encode("unicode_escape").decode()
-        for character in text
-    )
 
 
 def chunk_config(size: str | None, overlap: int, boundary: Boundary) -> ChunkConfig | None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import typer
 
+from tercet.cli.console import SafeConsole, escaped_streams, printable
 from tercet.cli.verbosity import detail, is_quiet, is_verbose
 
 if TYPE_CHECKING:
@@ -37,9 +38,9 @@ def spinner(what: str) -> "Iterator[None]":
     if is_quiet() or not sys.stderr.isatty():
         yield
     else:
-        from rich.console import Console
+        from rich.text import Text
 
-        with Console(stderr=True).status(what):
+        with SafeConsole(stderr=True).status(Text(printable(what))), escaped_streams():
             yield
     detail(f"{what}: {perf_counter() - start:.1f} s")
 
@@ -146,13 +147,19 @@ def duration(seconds: float) -> str:
 
 @contextmanager
 def _bar(lines: "ProgressLines") -> "Iterator[Advance]":
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     known = () if lines.total is None else (TimeRemainingColumn(), "left")
-    columns = ("{task.description}", BarColumn(), MofNCompleteColumn(), _rate(), *known)
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(lines.what, total=lines.total)
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        _rate(),
+        *known,
+    )
+    console = SafeConsole(stderr=True)
+    with Progress(*columns, console=console, transient=True) as bar, escaped_streams():
+        task = bar.add_task(printable(lines.what), total=lines.total)
 
         def advance(done: int) -> None:
             lines.count(done)
@@ -207,7 +214,6 @@ def _step_lines() -> "Reporter":
 
 @contextmanager
 def _step_bar() -> "Iterator[Reporter]":
-    from rich.console import Console
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -219,7 +225,7 @@ def _step_bar() -> "Iterator[Reporter]":
 
     from tercet.training.reporter import Reporter
 
-    console = Console(stderr=True, highlight=False)
+    console = SafeConsole(stderr=True, highlight=False)
     columns = (
         TextColumn("step"),
         MofNCompleteColumn(),
@@ -230,17 +236,17 @@ def _step_bar() -> "Iterator[Reporter]":
         TimeRemainingColumn(),
         TextColumn("{task.fields[loss]}"),
     )
-    with Progress(*columns, console=console) as bar:
+    with Progress(*columns, console=console) as bar, escaped_streams():
         task = bar.add_task("training", total=None, visible=False, loss="")
 
         def progress(done: int, steps: int, metrics: dict[str, float]) -> None:
             bar.update(task, completed=done, total=steps, visible=done < steps)
             if "loss" in metrics:
                 bar.update(task, loss=f"loss {metrics['loss']:.4f}")
-            _print_dev(done, steps, metrics, lambda message: console.print(message, markup=False))
+            _print_dev(done, steps, metrics, lambda message: console.print(message))
 
         def report(message: str) -> None:
-            console.print(message, markup=False, style="dim")
+            console.print(message, style="dim")
 
         yield Reporter(report=report, progress=progress, stoppable=True)
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tercet.cli.console import SafeConsole, one_line, printable
 from tercet.cli.input_files import InputFiles, input_files, json_line, with_columns
 from tercet.cli.options import (
     SOURCE_HELP,
@@ -18,10 +19,8 @@ from tercet.cli.options import (
     ProbabilityOption,
     SkipEmptyOption,
     calibration_of,
-    one_line,
     one_of,
     open_model,
-    printable,
 )
 from tercet.cli.progress import watching
 from tercet.cli.work import work_of_all
@@ -139,7 +138,6 @@ def _show(
     total: int,
     more: "Mapping[str, Sequence[object]]",
 ) -> None:
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
@@ -161,7 +159,7 @@ def _show(
             Text(one_line(ranked.text)) + Text(note, style="yellow"),
             *(Text(_cell(values[number])) for values in more.values()),
         )
-    Console().print(table)
+    SafeConsole().print(table)
 
 
 def _cell(value: object) -> str:

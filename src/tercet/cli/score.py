@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from tercet.cli.console import printable
 from tercet.cli.input_files import InputFiles, input_files, json_line, with_columns
 from tercet.cli.options import (
     SOURCE_HELP,
@@ -19,7 +20,6 @@ from tercet.cli.options import (
     calibration_of,
     one_of,
     open_model,
-    printable,
 )
 from tercet.cli.progress import watching
 from tercet.cli.work import work_of_pairs

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tercet.cli.console import SafeConsole, printable
 from tercet.cli.hits import HitsView, hits_table
 from tercet.cli.index import IndexArgument, MovedModelOption, open_index
 from tercet.cli.input_files import input_files, json_line, with_columns
@@ -18,7 +19,6 @@ from tercet.cli.options import (
     PrecisionOption,
     SkipEmptyOption,
     open_model,
-    printable,
     spinner,
 )
 from tercet.data.columns import Rest
@@ -179,6 +179,5 @@ def _show(context: Context, hits: Hits, view: HitsView | None, rest: Rest | None
     if not hits:
         typer.echo("no candidate has a word of the context (--mode vectors compares meanings)")
         return
-    from rich.console import Console
 
-    Console().print(hits_table(context, hits, view))
+    SafeConsole().print(hits_table(context, hits, view))

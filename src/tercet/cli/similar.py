@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from tercet.cli.console import SafeConsole, one_line, printable
 from tercet.cli.input_files import InputFiles, input_files, json_line
 from tercet.cli.options import (
     SOURCE_HELP,
@@ -18,9 +19,7 @@ from tercet.cli.options import (
     PrecisionOption,
     SkipEmptyOption,
     TextColumnsOption,
-    one_line,
     open_model,
-    printable,
     spinner,
 )
 from tercet.cli.progress import counting
@@ -230,7 +229,6 @@ def _write(out: Path, records: "Iterable[dict[str, object]]", *, overwrite: bool
 def _show_pairs(
     found: "Sequence[ClosePair]", texts: "Sequence[str]", rows: "Sequence[int]", *, caption: str
 ) -> None:
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
@@ -242,13 +240,12 @@ def _show_pairs(
         first, second = (Text(one_line(texts[position])) for position in (pair.first, pair.second))
         table.add_row(f"{pair.score:.4f}", str(rows[pair.first]), first)
         table.add_row("", str(rows[pair.second]), second, end_section=True)
-    Console().print(table)
+    SafeConsole().print(table)
 
 
 def _show_clusters(
     clusters: "Sequence[Sequence[int]]", texts: "Sequence[str]", names: "Sequence[str]"
 ) -> None:
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
@@ -270,4 +267,4 @@ def _show_clusters(
         more = [f"… and {len(members) - SHOWN_TEXTS:,} more"] if len(members) > SHOWN_TEXTS else []
         cells = Text(printable(name)), Text("\n".join(lines + more))
         table.add_row(str(len(members)), *cells, end_section=True)
-    Console().print(table)
+    SafeConsole().print(table)
