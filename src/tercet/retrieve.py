@@ -5,15 +5,15 @@ from dataclasses import asdict, replace
 from itertools import islice
 from os import PathLike
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from tercet.arrays import top_k, unit_vectors
 from tercet.errors import InputError, OutputError, StaleIndexError
+from tercet.files.temporary import OwnTemporaryFolder
 from tercet.formats.load import load
-from tercet.formats.sources import absolute_source
+from tercet.formats.sources import absolute_source, stored_model
 from tercet.index.conditions import Where
 from tercet.index.export import export_items
 from tercet.index.item_forms import ItemLike, item_of
@@ -71,8 +71,8 @@ class Retriever(AsyncRetrieval):
         model = None if isinstance(scorer, Scorer) else absolute_source(scorer)
         self.scorer = _dual_encoder(scorer, precision, device)
         self.reranker = _reranker(reranker, precision, device)
-        self._temporary = TemporaryDirectory(prefix="tercet-") if path is None else None
-        folder = Path(self._temporary.name) / "index.tercet" if self._temporary else Path(path or "")
+        self._temporary = OwnTemporaryFolder() if path is None else None
+        folder = self._temporary.path / "index.tercet" if self._temporary else Path(path or "")
         self.chunk = _chunk_config(chunk)
         _check_new(folder)
         self.store = Store.create(
@@ -102,17 +102,16 @@ class Retriever(AsyncRetrieval):
         """The retriever in a folder.
 
         Args:
-            scorer: the model that built the index. Default: the one that is stored with it.
+            scorer: the model that built the index. Default: the one that is stored with it, if it is on this
+                machine; only a model that you pass is downloaded.
             reranker: a cross-encoder that reorders the first candidates, or the name or path of one.
         """
         retriever = cls.__new__(cls)
         retriever.store = Store(Path(path))
         retriever.reranker = _reranker(reranker, precision, device)
         retriever._temporary = None
-        source = retriever.store.metadata("model") if scorer is None else scorer
-        if source is None:
-            raise InputError(f"{path} does not name the model that built it: pass that model too")
-        retriever.scorer = _dual_encoder(source, precision, device)
+        given = _stored_model(retriever.store) if scorer is None else scorer
+        retriever.scorer = _dual_encoder(given, precision, device)
         retriever._check_model()
         chunk = retriever.store.metadata("chunk")
         retriever.chunk = None if chunk is None else ChunkConfig(**chunk)
@@ -475,6 +474,14 @@ def _batches(candidates: Iterable[object], *, first: int = 0, with_ids: bool = F
 
 def _items(candidates: Iterable[object], first: int = 0) -> Iterator[Item]:
     return (item_of(candidate, position) for position, candidate in enumerate(candidates, start=first))
+
+
+def _stored_model(store: Store) -> Path:
+    """The folder of the model that built an index; it is never downloaded."""
+    source = store.metadata("model")
+    if source is None:
+        raise InputError(f"{store.path} does not name the model that built it: pass that model too")
+    return stored_model(source, stored_in=store.path, option="--model")
 
 
 def _reranker(

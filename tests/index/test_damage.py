@@ -7,7 +7,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import numpy as np
@@ -55,10 +55,12 @@ def edit(store: Store, statement: str) -> None:
 def test_a_writer_keeps_folders_and_files_that_are_not_its_own(store: Store) -> None:
     mine = photos(store.path / SEGMENTS)
     within = photos(store.path / SEGMENTS / "000000000009-0123abcd")
+    (within.parents[1] / "mine.npy").write_bytes(b"mine")
     store.remove(["n1"])
     store.compact()
     repair(store)
     assert mine.read_bytes() == within.read_bytes() == b"a cat"
+    assert (within.parents[1] / "mine.npy").exists()
 
 
 def test_a_rebuilt_lexical_index_keeps_files_that_are_not_its_own(store: Store) -> None:
@@ -68,6 +70,20 @@ def test_a_rebuilt_lexical_index_keeps_files_that_are_not_its_own(store: Store) 
     repair(opened)
     assert len(opened.search_lexical("cat", 3)) == 1
     assert mine.read_bytes() == b"a cat"
+
+
+@pytest.mark.parametrize("suffix", ["fast", "term", "idx"])
+def test_damaged_terms_are_a_broken_index_and_never_a_panic(suffix: str, store: Store) -> None:
+    store.close()
+    for file in (store.path / LEXICAL).glob(f"*.{suffix}"):
+        file.write_bytes(bytes(len(file.read_bytes())))
+    with suppress(BrokenIndexError):
+        Store(store.path).search_lexical("the cat", 3)
+
+
+def test_other_users_may_read_the_lexical_index(store: Store) -> None:
+    readable = {file.stat().st_mode & 0o044 for file in (store.path / LEXICAL).glob("*.json")}
+    assert readable == {store.path.stat().st_mode & 0o044}
 
 
 def test_a_deleted_index_leaves_files_that_are_not_its_own(store: Store) -> None:

@@ -13,7 +13,7 @@ from tercet.files.structured import read_json, write_json
 from tercet.index.approximate import ApproximateIndex
 from tercet.index.certified import certified_search
 from tercet.index.dtypes import STORAGES, from_bfloat16, to_bfloat16
-from tercet.index.exact import MANIFEST, ExactIndex
+from tercet.index.exact import CODES_PER_SCAN, MANIFEST, ExactIndex
 from tercet.index.quantized import dequantize, estimate, quantize
 from tercet.index.scoring import exact_scores, poly_scores
 from tercet.index.segment import Segment
@@ -267,3 +267,19 @@ def test_an_index_of_another_format_is_refused(tmp_path: Path) -> None:
         InputError, match=r'has index format 3, .* build it again in a new folder, with "tercet index build"'
     ):
         ExactIndex.load(path)
+
+
+def test_a_context_can_have_more_codes_than_a_scan_takes() -> None:
+    vectors, codes = random_units(50, 4), random_units(2, CODES_PER_SCAN + 1, 4)
+    result = index_of(vectors).search(as_codes(codes), 3)
+    for row in range(2):
+        assert result.ids[row].tolist() == exhaustive(codes[row], vectors, 3, 1.0)[0]
+
+
+def test_a_segment_is_at_least_twice_as_long_as_the_next() -> None:
+    index = ExactIndex(4)
+    lengths = []
+    for start, count in ((0, 4), (4, 2), (6, 1), (7, 1)):
+        index.add(np.arange(start, start + count), random_units(count, 4))
+        lengths.append([len(segment) for segment in index.segments])
+    assert lengths == [[4], [4, 2], [4, 2, 1], [8]]

@@ -7,6 +7,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -204,7 +205,7 @@ def test_a_full_disk_changes_nothing(
 
     with monkeypatch.context() as patched:
         patched.setattr(np, "save", disk_full)
-        with pytest.raises(OutputError, match="No space left on device"):
+        with pytest.raises(OutputError, match="no space left on the device"):
             put(store, "river", "sea", "sky", "sun")
     assert len(store) == 6
     assert everything(store).keys() == set(NAMES)
@@ -306,6 +307,20 @@ def test_values_that_json_cannot_hold_are_refused_before_anything_is_written(sto
         with pytest.raises(InputError, match="cannot be stored as JSON"):
             store.add([item], vectors(["x"]))
     assert len(store) == 6
+
+
+@pytest.mark.parametrize(
+    ("id_", "text", "message"),
+    [
+        (5, "x", "the id of an Item must be a string, got int 5"),
+        (None, "x", "the id of an Item must be a string, got None"),
+        ("x", 5, "the text of an Item must be a string, got int 5"),
+        ("x", b"x", "the text of an Item must be a string, got bytes b'x'"),
+    ],
+)
+def test_the_id_and_the_text_of_an_item_are_strings(id_: Any, text: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Item(id_, text)
 
 
 def test_conditions_accept_strings_numbers_bools_and_none(store: Store) -> None:

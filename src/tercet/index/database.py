@@ -1,6 +1,7 @@
 """The SQLite tables of a store: texts, ids, and the files that belong to it."""
 
 import json
+import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from tercet.errors import BrokenIndexError, InputError
+from tercet.files.structured import json_text
 from tercet.index.base import FORMAT, check_format
 from tercet.index.connection import digest_sql, file_state, is_writable, open_to_read, open_to_write
 from tercet.index.database_errors import sqlite_errors
@@ -61,6 +63,7 @@ class Database:
         self._lock = RLock()
         self._commits = 0
         self._is_checked = create
+        self._process = os.getpid()
         with sqlite_errors(file):
             self._connection = self._connect()
             if create:
@@ -70,11 +73,13 @@ class Database:
 
     def close(self) -> None:
         """Close the file."""
-        self._connection.close()
+        if self._process == os.getpid():
+            self._connection.close()
 
     @contextmanager
     def transaction(self, *, write: bool = True) -> Iterator[None]:
         """Apply all changes of the block or none; reads in the block see one state."""
+        self._check_process()
         with self._lock, sqlite_errors(self._file):
             self._connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
             try:
@@ -88,11 +93,13 @@ class Database:
 
     def query(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
         """The rows that a statement returns."""
+        self._check_process()
         with self._lock, sqlite_errors(self._file):
             return self._connection.execute(statement, values).fetchall()
 
     def execute(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
         """Run a statement once per row of values."""
+        self._check_process()
         with self._lock, sqlite_errors(self._file):
             self._connection.executemany(statement, rows)
 
@@ -115,7 +122,7 @@ class Database:
 
     def set_metadata(self, metadata: Mapping[str, Any]) -> None:
         """Set values of the store's metadata."""
-        rows = [(name, json.dumps(value, ensure_ascii=False)) for name, value in metadata.items()]
+        rows = [(name, json_text(value)) for name, value in metadata.items()]
         self._insert("metadata", rows, verb="INSERT OR REPLACE")
 
     def count(self) -> int:
@@ -255,6 +262,13 @@ class Database:
             raise BrokenIndexError(
                 f'{self._file}: {what} is not valid JSON: run "tercet index verify {self._file.parent}"'
             ) from None
+
+    def _check_process(self) -> None:
+        """Raise in a forked process, where SQLite's connection would corrupt the file."""
+        if self._process != os.getpid():
+            raise InputError(
+                f"{self._file.parent} was opened before this process was forked: open it again in this one"
+            )
 
     def _check_format(self) -> None:
         is_old = OLD_METADATA in self.column("sqlite_master", "name")

@@ -1,6 +1,5 @@
 """The candidates of a store as a JSONL file, and their vectors as an ``.npy`` file."""
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
@@ -10,6 +9,7 @@ import numpy as np
 
 from tercet.errors import BrokenIndexError, InputError
 from tercet.files.atomic import check_free, new_file
+from tercet.files.structured import json_text
 from tercet.files.vectors import writing_vectors
 from tercet.index.database import Database
 from tercet.index.reading import stored_items
@@ -53,7 +53,7 @@ def export_items(store: "Store", path: Path, *, vectors: Path | None = None, ove
 
 
 def _export_batch(items: "dict[int, Item]", lines: TextIO, append: "Append | None") -> int:
-    lines.writelines(f"{json.dumps(as_dict(item), ensure_ascii=False)}\n" for item in items.values())
+    lines.writelines(f"{json_text(as_dict(item))}\n" for item in items.values())
     if append is not None:
         append(list(items))
     return len(items)

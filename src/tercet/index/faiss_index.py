@@ -9,9 +9,9 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from tercet.errors import BrokenIndexError
+from tercet.errors import BrokenIndexError, OutputError
 from tercet.extras import require
-from tercet.files.atomic import new_file, writing
+from tercet.files.atomic import new_file
 from tercet.records import Floats
 
 Method: TypeAlias = Literal["hnsw", "ivf"]
@@ -89,8 +89,11 @@ def build_index(vectors: Floats, method: Method) -> Any:
 def write_graph(vectors: Floats, file: Path) -> None:
     """Write an HNSW index over vectors ``[N, D]`` to a file."""
     index = build_index(vectors, "hnsw")
-    with new_file(file, overwrite=True) as partial, writing(file):
-        import_faiss().write_index(index, str(partial))
+    with new_file(file, overwrite=True) as partial:
+        try:
+            import_faiss().write_index(index, str(partial))
+        except RuntimeError as error:  # faiss has no error of its own for a full disk
+            raise OutputError(f"cannot write to {file.parent}: {error}") from None
 
 
 def read_index(file: Path) -> Any:

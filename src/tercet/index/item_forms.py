@@ -35,7 +35,9 @@ def _item_in(given: Mapping[Any, Any], name: str) -> Item:
     if "text" not in given:
         raise InputError(f"{name} has no key 'text', only {listed(given) or 'an empty mapping'}")
     rest = {key: value for key, value in given.items() if key not in OWN_KEYS}
-    return Item(_id(given.get("id"), name), given["text"], metadata_of(rest, name))
+    id_ = _id(given.get("id"), name)
+    text = check_text(given["text"], f"candidate {id_!r}" if id_ else name)
+    return Item(id_, text, metadata_of(rest, name))
 
 
 def _id(value: object, name: str) -> str:
@@ -67,7 +69,6 @@ def metadata_of(rest: dict[Any, Any], name: str) -> Mapping[str, Any] | None:
 
 
 def _checked(item: Item, position: int) -> Item:
-    check_string(f"the id of candidate {position}", item.id)
     check_text(item.text, f"candidate {item.id or position!r}")
     if item.metadata is not None:
         if not isinstance(item.metadata, Mapping):

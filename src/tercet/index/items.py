@@ -7,6 +7,7 @@ from typing import Any
 
 from tercet.errors import InputError
 from tercet.files.digest import rows_digest
+from tercet.inputs import check_string
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +20,10 @@ class Item:
     id: str
     text: str
     metadata: Mapping[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        check_string("the id of an Item", self.id)
+        check_string("the text of an Item", self.text)
 
 
 def assign_ids(
@@ -46,7 +51,7 @@ def row_of(item: Item) -> tuple[str, str, str]:
         metadata = json.dumps(dict(item.metadata or {}), ensure_ascii=False, allow_nan=False)
         for text in (item.id, item.text, metadata):
             text.encode()
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise InputError(f"candidate {item.id!r} cannot be stored as JSON: {error}") from None
     return item.id, item.text, metadata
 

@@ -25,6 +25,7 @@ class LexicalIndex:
     """
 
     def __init__(self, folder: Path) -> None:
+        self._folder = folder
         self._tantivy: Any = require("tantivy", extra="lexical", purpose="lexical search")
         tantivy = self._tantivy
         self._analyzer = (
@@ -68,6 +69,8 @@ class LexicalIndex:
             writer.add_document(document)
         writer.commit()
         writer.wait_merging_threads()
+        for name in ("meta.json", ".managed.json"):  # tantivy lets only their owner read them
+            (self._folder / name).chmod(self._folder.stat().st_mode & 0o666)
         self._index.reload()
 
     def search(self, text: str, k: int) -> list[tuple[int, float]]:

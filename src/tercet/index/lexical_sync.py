@@ -5,17 +5,21 @@ candidates are pending, and the next writer updates them again if a process died
 """
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 
-from tercet.errors import BrokenIndexError
-from tercet.files.deletion import delete_own
+from tercet.errors import BrokenIndexError, TercetError
+from tercet.files.removal import remove_own
 from tercet.index.database import Database
 from tercet.index.lexical import LexicalIndex
 from tercet.index.linked_folder import LinkedFolder, is_read_only
 
 UPDATED_AT_ONCE = 20_000
+PANIC = "PanicException"
+"""The class of panics in Rust, which cannot be imported and is not an ``Exception``."""
 LEXICAL_FILE = re.compile(r"[0-9a-f]{32}(\.\d+)?\.\w+|\.?(meta|managed)\.json|\.tantivy-\w+\.lock|\.tmp\w+")
 """The names of the files of tantivy."""
 
@@ -39,7 +43,8 @@ class LexicalSync:
         """The numbers and BM25 scores of at most ``k`` candidates, best first."""
         if self._index is None:
             raise BrokenIndexError(f'{self._folder} is broken: run "tercet index repair"')
-        return self._index.search(text, k)
+        with damage_named(self._folder):
+            return self._index.search(text, k)
 
     def terms(self, text: str) -> list[str]:
         """The terms of a text as they are indexed; none if the index is broken."""
@@ -50,7 +55,8 @@ class LexicalSync:
         if self._links is not None:
             self._links.refresh()
         if self._index is not None:
-            self._index.reload()
+            with damage_named(self._folder):
+                self._index.reload()
 
     def update(self) -> None:
         """Bring the index up to date with the pending candidates; an update may be repeated."""
@@ -68,7 +74,7 @@ class LexicalSync:
 
     def rebuild(self) -> None:
         """Build the index again from the database. Only the writer may call this."""
-        delete_own(self._folder, LEXICAL_FILE)
+        remove_own(self._folder, LEXICAL_FILE)
         self._folder.mkdir(exist_ok=True)
         self._index = LexicalIndex(self._folder)
         with self._database.transaction():
@@ -85,8 +91,22 @@ class LexicalSync:
         return "" if indexed == count else f"lexical index: has {indexed:,} of {count:,} candidates"
 
 
+@contextmanager
+def damage_named(folder: Path) -> Iterator[None]:
+    """Turn what tantivy raises for a damaged file, panics of Rust included, into a ``BrokenIndexError``."""
+    try:
+        yield
+    except TercetError:
+        raise
+    except BaseException as error:
+        if not isinstance(error, (ValueError, TypeError, OSError)) and type(error).__name__ != PANIC:
+            raise
+        raise BrokenIndexError(f'{folder} is broken ({error}): run "tercet index repair"') from None
+
+
 def _open(folder: Path) -> LexicalIndex | None:
     try:
-        return LexicalIndex(folder)
-    except (ValueError, OSError):
+        with damage_named(folder):
+            return LexicalIndex(folder)
+    except BrokenIndexError:
         return None

@@ -2,7 +2,8 @@
 
 import os
 from pathlib import Path
-from tempfile import TemporaryDirectory
+
+from tercet.files.temporary import OwnTemporaryFolder
 
 
 class LinkedFolder:
@@ -13,8 +14,8 @@ class LinkedFolder:
 
     def __init__(self, target: Path) -> None:
         self._target = target.absolute()
-        self._temporary = TemporaryDirectory(prefix="tercet-")
-        self.path = Path(self._temporary.name)
+        self._temporary = OwnTemporaryFolder()
+        self.path = self._temporary.path
         self.refresh()
 
     def refresh(self) -> None:

@@ -5,8 +5,8 @@ from pathlib import Path
 from uuid import uuid4
 
 from tercet.files.atomic import PARTIAL_NAME, writing
-from tercet.files.deletion import delete_own
 from tercet.files.digest import file_digest
+from tercet.files.removal import remove_own
 from tercet.index.database import Database
 from tercet.index.faiss_index import write_graph
 from tercet.index.segment import MANIFEST, Segment, segment_problem
@@ -14,7 +14,10 @@ from tercet.index.segment import MANIFEST, Segment, segment_problem
 GRAPH_FILE = "graph.faiss"
 SEGMENT_NAME = re.compile(rf"\d{{12}}-[0-9a-f]{{8}}|{PARTIAL_NAME}")
 """The names of segment folders, complete and partial."""
-SEGMENT_FILE = re.compile(rf"\w+\.npy|{re.escape(MANIFEST)}|{re.escape(GRAPH_FILE)}|{PARTIAL_NAME}")
+SEGMENT_FILE = re.compile(
+    r"(ids|quantized|scales|errors|norms|vectors)\.npy|"
+    rf"{re.escape(MANIFEST)}|{re.escape(GRAPH_FILE)}|{PARTIAL_NAME}"
+)
 """The names of the files of a segment."""
 
 
@@ -48,16 +51,19 @@ class SegmentFiles:
         """The digest of the file that lists the files of a segment and their digests."""
         return file_digest(self.folder / name / MANIFEST)
 
-    def sweep(self) -> None:
+    def sweep(self, names: set[str] | None = None) -> None:
         """Delete segments that do not belong to the store. Only the writer may call this.
 
         Folders with other names, and other files in the folder of a segment, are somebody else's.
+
+        Args:
+            names: the segments to keep. Default: those that belong to the store.
         """
         self.folder.mkdir(exist_ok=True)
-        names = set(self.names())
+        names = set(self.names()) if names is None else names
         for folder in self.folder.iterdir():
             if folder.name not in names and SEGMENT_NAME.fullmatch(folder.name):
-                delete_own(folder, SEGMENT_FILE)
+                remove_own(folder, SEGMENT_FILE)
 
     def problems(self) -> dict[str, str]:
         """The segments whose files are missing or modified, and why."""

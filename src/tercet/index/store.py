@@ -19,8 +19,8 @@ import numpy as np
 
 from tercet.errors import BrokenIndexError, InputError, LockedIndexError
 from tercet.files.atomic import check_free, new_folder
-from tercet.files.deletion import delete_own, refuse_links
 from tercet.files.lock import exclusive
+from tercet.files.removal import refuse_links, remove_own
 from tercet.index.base import SearchResult, check_vectors
 from tercet.index.conditions import SHOWN_VALUES, Where, conditions_of
 from tercet.index.database import Database
@@ -108,11 +108,10 @@ class Store:
 
     def delete(self) -> None:
         """Delete the index; files in its folder that are not its own stay."""
+        self.segments.sweep(names=set())
         self.close()
-        for segment in (self.path / SEGMENTS).iterdir():
-            delete_own(segment, SEGMENT_FILE)
         for folder, own in ((SEGMENTS, SEGMENT_FILE), (LEXICAL, LEXICAL_FILE), ("", STORE_FILE)):
-            delete_own(self.path / folder, own)
+            remove_own(self.path / folder, own)
 
     def __len__(self) -> int:
         return self.database.count()
@@ -338,7 +337,8 @@ class Store:
         if known and not allowed:
             verb = "exists" if len(known) == 1 else "exist"
             raise InputError(
-                f"{listed(list(known))} {verb} already: update (--update), remove, or choose other ids"
+                f"{listed(list(known), most=SHOWN_VALUES)} {verb} already: update (--update), remove, or "
+                "choose other ids"
             )
         return np.array(list(known.values()), dtype=np.int64)
 
