@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: demo test lint bench research-test results clean
+.PHONY: demo test lint bench fuzz kills mutants research-test results clean
 
 demo: $(READY)
 	@$(BIN)/tercet demo
@@ -27,6 +27,15 @@ bench: $(READY)
 	$(BIN)/python benchmarks/index_speed.py
 	$(BIN)/python benchmarks/pairs_speed.py
 	$(BIN)/python benchmarks/sampling_speed.py
+
+mutants: $(READY)
+	OMP_NUM_THREADS=1 nice $(BIN)/python tests/mutants/run.py
+
+fuzz: $(READY)
+	OMP_NUM_THREADS=1 $(BIN)/python tests/fuzz/run.py --minutes 30
+
+kills: $(READY)
+	$(BIN)/python tests/kill/run.py --writing 100 --training 50 --encoding 50 --full 40
 
 research-test: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/pytest research/tests

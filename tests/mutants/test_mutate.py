@@ -1,0 +1,56 @@
+"""The faults that a mutation run plants."""
+
+from pathlib import Path
+
+import pytest
+from tests.mutants.mutate import Mutant, mutants_of
+
+
+def mutants(tmp_path: Path, source: str) -> list[Mutant]:
+    (tmp_path / "file.py").write_text(source, encoding="utf-8")
+    return mutants_of(tmp_path, "file.py")
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("x = a < b", ["x = (a <= b)", "x = (a >= b)"]),
+        ("x = a * (b + c)", ["x = (a / (b + c))", "x = a * ((b - c))"]),
+        ("x = a and b", ["x = (a or b)"]),
+        ("x = 20", ["x = 21", "x = 19"]),
+        ("x = 1e-9", ["x = 2e-09"]),
+        ("f(keep=True)", ["pass", "f(keep=False)"]),
+        ("x = a if b else c", ["x = a if (not b) else c"]),
+        ("x = not a", ["x = a"]),
+        ("x[0] = y", ["pass", "x[1] = y", "x[-1] = y"]),
+        ("def f(x='a'): return x", ["def f(x='ax'): return x", "def f(x='a'): return None"]),
+    ],
+)
+def test_faults_worked_out_by_hand(source: str, expected: list[str], tmp_path: Path) -> None:
+    found = [mutant.after for mutant in mutants(tmp_path, source)]
+    assert sorted(found) == sorted(expected)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        '"""A text with 3 numbers."""',
+        "x: int | None",
+        "if TYPE_CHECKING:\n    import a",
+        "x = f'{a + 1}'",
+        "for x in zip(a, b, strict=True): y = x",
+        "@f(3)\ndef g(): ...",
+    ],
+)
+def test_types_texts_and_decorators_are_left_alone(source: str, tmp_path: Path) -> None:
+    assert mutants(tmp_path, source) == []
+
+
+def test_a_mutant_names_its_function_and_differs_in_one_place(tmp_path: Path) -> None:
+    source = "# Σ, as two bytes\nclass A:\n    def f(self):\n        é = 1; return é\n"
+    found = [(mutant.function, mutant.line, mutant.after) for mutant in mutants(tmp_path, source)]
+    assert found == [
+        ("A.f", 4, "é = 2; return é"),
+        ("A.f", 4, "é = 0; return é"),
+        ("A.f", 4, "é = 1; return None"),
+    ]
