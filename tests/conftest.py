@@ -1,5 +1,6 @@
 """Tiny models with random weights, and the packaged bi-encoder."""
 
+import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,12 @@ from tokenizers.processors import TemplateProcessing
 from transformers import AutoConfig, AutoModel, PreTrainedTokenizerFast
 
 import tercet
+
+ROOT = Path(__file__).parent.parent
+# Processes that tests start import this tree, not an installed copy.
+os.environ["PYTHONPATH"] = os.pathsep.join(
+    [str(ROOT / "src"), str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+)
 
 # A job in the background ignores Ctrl-C, and so would the commands that tests start and interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -73,3 +73,8 @@ def test_unit_vectors_keep_zeros(shape: tuple[int, ...]) -> None:
     assert units.dtype == np.float32
     np.testing.assert_array_equal(units[0], 0)
     np.testing.assert_allclose(np.linalg.norm(units[1:], axis=-1), 1, rtol=1e-6)
+
+
+def test_only_vectors_shorter_than_1e_12_keep_less_than_unit_length() -> None:
+    vectors = np.array([[1.5e-12, 0], [0.5e-12, 0]])
+    np.testing.assert_allclose(unit_vectors(vectors), [[1, 0], [0.5, 0]])

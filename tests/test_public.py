@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -22,6 +23,13 @@ def test_there_are_at_most_25_public_names() -> None:
 @pytest.mark.parametrize("name", ["errors.InputError", "index.ExactIndex"])
 def test_errors_and_indexes_need_no_import_of_their_own(name: str) -> None:
     subprocess.run([sys.executable, "-c", f"import tercet; tercet.{name}"], check=True)
+
+
+def test_a_process_started_by_a_test_imports_the_tree() -> None:
+    """Also without a PYTHONPATH, and although a copy may be installed."""
+    command = [sys.executable, "-c", "import tercet; print(tercet.__file__)"]
+    imported = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    assert Path(imported) == Path(__file__).parents[1] / "src" / "tercet" / "__init__.py"
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

@@ -18,11 +18,11 @@ class FileError(TercetError):
 
 
 class ModelError(TercetError):
-    """A model folder is missing, incomplete, unsafe or of an unknown kind."""
+    """A model folder is missing, incomplete, unsafe or of an unknown kind, or a model computes NaN."""
 
 
 class OutputError(TercetError):
-    """A path cannot be written, usually because it exists already."""
+    """A path cannot be written, usually because it exists already, or a value cannot be written as JSON."""
 
 
 class MissingExtraError(TercetError, ImportError):
@@ -49,8 +49,16 @@ class LockedIndexError(TercetError):
     """Another process is writing to the index."""
 
 
+class CheckpointWarning(UserWarning):
+    """A checkpoint is unfinished or damaged, and training continues from an older one."""
+
+
 class CompatibilityWarning(UserWarning):
     """A saved model does not load in sentence-transformers, or scores differently there."""
+
+
+class NetworkWarning(UserWarning):
+    """The Hugging Face hub is about to be contacted, for a model or data set that is not on this machine."""
 
 
 class SkippedRowsWarning(UserWarning):

@@ -9,8 +9,10 @@ from sklearn.metrics import average_precision_score
 from tercet.evaluate.binary_metrics import (
     accuracy_at_best_threshold,
     binary_average_precision,
+    brier_score,
     expected_calibration_error,
     f1_at_best_threshold,
+    log_loss,
     reliability,
 )
 
@@ -66,3 +68,24 @@ def test_calibration_error_worked_out_by_hand() -> None:
 
 def test_perfect_probabilities_have_no_calibration_error() -> None:
     assert expected_calibration_error([0.0, 1.0, 1.0], [0, 1, 1]) == 0
+
+
+def test_brier_score_worked_out_by_hand() -> None:
+    assert brier_score([0.9, 0.2], [1, 1]) == pytest.approx((0.1**2 + 0.8**2) / 2)
+
+
+def test_log_loss_worked_out_by_hand() -> None:
+    assert log_loss([0.5, 0.75], [1, 0]) == pytest.approx((np.log(2) + np.log(4)) / 2)
+
+
+def test_the_log_loss_of_a_certain_error_is_finite() -> None:
+    assert log_loss([0.0, 1.0], [1, 0]) == pytest.approx(7 * np.log(10))
+    assert log_loss([0.0, 1.0], [0, 1]) == pytest.approx(1e-7)
+
+
+def test_bins_have_equal_width_and_include_their_lower_end() -> None:
+    found = reliability([0.0, 0.49, 0.5, 1.0], [0, 1, 1, 1], bins=2)
+    assert found.probability.tolist() == pytest.approx([0.245, 0.75])
+    assert found.match_share.tolist() == [0.5, 1.0]
+    assert found.pairs.tolist() == [2, 2]
+    assert len(reliability(np.linspace(0.05, 0.95, 10), [1] * 10).pairs) == 10

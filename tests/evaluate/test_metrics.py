@@ -13,6 +13,7 @@ from tercet.evaluate.metrics import (
     gains_in_order,
     mean_reciprocal_rank,
     ndcg,
+    normalized_ranks,
     pearson,
     ranks,
     recall_at,
@@ -104,3 +105,10 @@ def test_retrieval_metrics_equal_trec_eval(data: st.DataObject) -> None:
     )
     relevant = sum(grade > 0 for grade in grades.values())
     assert average_precision(ordered, relevant) == pytest.approx(theirs[ir_measures.AP], abs=1e-6)
+
+
+def test_normalized_ranks_worked_out_by_hand() -> None:
+    assert normalized_ranks([7.0, 3, 9]).tolist() == [0.5, 0, 1]
+    assert normalized_ranks([1.0, 1, 5]).tolist() == [0.25, 0.25, 1]  # ranks 1.5, 1.5 and 3
+    assert normalized_ranks([4.0, 2]).tolist() == [1, 0]
+    assert normalized_ranks([4.0]).tolist() == [0]

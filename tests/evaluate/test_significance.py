@@ -6,6 +6,7 @@ import pytest
 from tercet.evaluate.results import mean_over_groups
 from tercet.evaluate.significance import (
     Columns,
+    Difference,
     MeanOf,
     Sample,
     difference,
@@ -150,3 +151,53 @@ def test_metrics_other_than_means_are_paired_and_two_sided_too() -> None:
         Sample(median, {"value": hard}), Sample(median, {"value": -hard + 2 * np.median(hard)})
     )
     assert turned.p > 0.6
+
+
+def medians(count: int, gap: float) -> tuple[Sample, Sample]:
+    """A model that beats another by the same gap in each case; the metric is not a mean."""
+    hard = np.random.default_rng(0).normal(size=count)
+    return Sample(median, {"value": hard + gap}), Sample(median, {"value": hard})
+
+
+def test_metrics_other_than_means_can_be_significant_from_20_cases_on() -> None:
+    assert difference(*medians(19, gap=9)).p == 1
+    assert difference(*medians(20, gap=9)).verdict == "better"
+    assert difference(*medians(20, gap=-9)).verdict == "worse"
+
+
+def test_the_p_of_1000_resamples_is_never_below_2_in_1001_and_never_above_1() -> None:
+    assert difference(*medians(50, gap=9)).p == 2 / 1001
+    assert difference(*medians(50, gap=-9)).p == 2 / 1001
+    assert difference(*medians(50, gap=0)).p == 1
+
+
+def test_the_p_of_a_bootstrap_counts_the_resamples_on_the_rarer_side_of_zero() -> None:
+    ours, theirs = Sample(median, {"value": np.arange(20.0)}), Sample(median, {"value": np.full(20, 6.0)})
+    gaps = np.array([ours.value_at(each) - theirs.value_at(each) for each in ours.resamples(200, seed=5)])
+    beyond = np.count_nonzero(gaps <= 0)
+    assert np.count_nonzero(gaps < 0) < beyond < 20  # a gap of zero counts on both sides
+    assert difference(ours, theirs, resamples=200, seed=5).p == 2 * (beyond + 1) / 201
+    assert difference(theirs, ours, resamples=200, seed=5).p == 2 * (beyond + 1) / 201
+
+
+def test_the_p_of_a_permutation_test_is_at_least_one_in_all_permutations_and_never_above_1() -> None:
+    assert permutation_test(np.ones(100), np.zeros(100)) == 1 / 10_001
+    assert permutation_test(np.ones(100), np.zeros(100), permutations=300) == 1 / 301
+    assert permutation_test(np.ones(1), np.zeros(1), permutations=300) == 1  # each swap is as extreme
+
+
+def test_cases_that_are_equal_do_not_change_p() -> None:
+    gaps = np.array([3.0, 1, 2, 4, -1, 2])
+    assert permutation_test(gaps, np.zeros(6)) == permutation_test(np.append(gaps, 0), np.zeros(7))
+
+
+def test_a_p_of_exactly_5_percent_shows_no_difference() -> None:
+    assert Difference(1.0, 0.5, 1.5, p=0.05).verdict == "no difference shown"
+    assert Difference(1.0, 0.5, 1.5, p=0.0499).verdict == "better"
+
+
+def test_an_interval_lies_between_the_2nd_and_97th_percentile() -> None:
+    values = Sample(median, {"value": np.random.default_rng(4).normal(size=60)})
+    resampled = [values.value_at(positions) for positions in values.resamples(1000, seed=0)]
+    found = estimate(values)
+    assert (found.low, found.high) == (np.quantile(resampled, 0.025), np.quantile(resampled, 0.975))

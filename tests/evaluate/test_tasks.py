@@ -10,7 +10,7 @@ import pytest
 from sklearn.metrics import adjusted_rand_score, v_measure_score
 
 import tercet
-from tercet.errors import DataError, InputError
+from tercet.errors import DataError, InputError, ModelError
 from tercet.evaluate.baselines import BM25, TfIdf, WordVectors
 from tercet.evaluate.model_names import ModelEntry, check_distinct_labels, open_scorer, parse_model_name
 from tercet.evaluate.run import Evaluation, Row
@@ -348,7 +348,7 @@ def test_nan_scores_are_rejected(tmp_path: Path, retrieval: TaskConfig) -> None:
         TaskConfig(name="t", kind="choices", reader="answers", files=(answers,)),
         retrieval,
     ):
-        with pytest.raises(InputError, match="scores must be finite numbers"):
+        with pytest.raises(ModelError, match="the scores of a model must be finite"):
             load_task(config).run(scorer, "model")
 
 
