@@ -301,7 +301,7 @@ def verify(path: IndexArgument) -> None:
     for line in found:
         typer.echo(line)
     if found:
-        typer.echo(f"to mend what can be mended: tercet index repair {path}")
+        typer.echo(f"to repair it, run: tercet index repair {path}")
         raise typer.Exit(1)
     typer.echo(f"{path}: {len(store):,} candidates, no problems")
 

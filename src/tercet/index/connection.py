@@ -24,10 +24,10 @@ def open_to_write(file: Path) -> sqlite3.Connection:
 
 
 def open_to_read(file: Path) -> tuple[sqlite3.Connection, bool]:
-    """A connection that never writes, and whether it takes the file for immutable.
+    """A connection that never writes, and whether the file was opened as immutable.
 
-    A database in WAL mode needs files beside it. If no writer has created them, and this process may not,
-    the file is immutable, unless changes were left in its log.
+    A database in WAL mode needs two files beside it. If they do not exist and cannot be created, the file is
+    opened as immutable. That would ignore changes in a log, so a log with changes is an error.
     """
     try:
         connection = _open(file, "ro")

@@ -107,8 +107,8 @@ class Database:
     def version(self) -> tuple[int, int]:
         """A value that changes with every transaction, of this and of other processes.
 
-        SQLite's own version covers only the changes of other connections. An immutable file has none, so it
-        is opened again if it was written to after all.
+        SQLite's own version covers only the changes of other connections. A file that was opened as immutable
+        has no version, so it is opened again if another process has changed it.
         """
         if self._is_immutable and self._seen != file_state(self._file):
             self._reopen()

@@ -74,13 +74,13 @@ def variable(name: str) -> str:
 
 def raise_it(name: str) -> str:
     """The end of an error about a limit: how to raise it."""
-    return f"if that is meant, raise the limit with {variable(name)}"
+    return f"raise {variable(name)} if this is intended"
 
 
 def exceeds(name: str, count: int) -> str:
     """The part of a message that says by how much a limit is exceeded, and how to raise it."""
     allowed = getattr(current_limits(), name)
-    return f"{count:,}, and at most {allowed:,} are allowed: raise {variable(name)} if this is intended"
+    return f"{count:,}, and at most {allowed:,} are allowed: {raise_it(name)}"
 
 
 @lru_cache(maxsize=8)
