@@ -18,9 +18,10 @@ import torch
 from cross_training import CrossSettings
 from dual_training import DualSettings
 from model import DEVICE, EVAL_TOKENS, Packed, Weights, to_bert
+from poly_teacher import read_poly
 from safetensors.torch import load_file, save_file
 from scipy.stats import spearmanr
-from scorer_models import Cross, Poly, read_weights
+from scorer_models import Cross, read_weights
 from texts import DataFolder, TokenFile, TokenWriter
 from tokenizers import Tokenizer
 from vocabulary import MINILM
@@ -128,12 +129,10 @@ def check_formulas(work: Path, out: Path) -> None:
     left, right = writer.spans(contexts, EVAL_TOKENS), writer.spans(candidates, EVAL_TOKENS)
     writer.save(work / "check.npz")
     file, words = TokenFile(work / "check.npz"), read_weights(work, "backbone")
-    poly_weights, cross_weights = (load_file(work / f"{kind}.safetensors") for kind in ("poly", "cross"))
-    poly = Poly(words, codes=len(poly_weights["codes"]), seed=0, **SCALES)
-    poly.load_state_dict(poly_weights, strict=False)
+    poly = read_poly(work)
     packed = [Packed(*file.sequences(spans, EVAL_TOKENS)) for spans in (left, right)]
     cross = Cross(words, CrossSettings.cross_text_weight)
-    cross.load_state_dict(cross_weights, strict=False)
+    cross.load_state_dict(load_file(work / "cross.safetensors"), strict=False)
     pairs = np.stack([np.repeat(left, len(right), axis=0), np.tile(right, (len(left), 1))], axis=1)
     expected = {
         "poly": poly.match(*poly(*packed)),

@@ -6,9 +6,10 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from losses import MASKED, cosent, kl_divergence
-from model import DEVICE, Packed, Weights
+from model import DEVICE, Packed
 from numpy.typing import NDArray
 from pairs import DIALOGUES, STEP, Draw, PairSets
+from poly_teacher import PolyTeacher
 from scorer_models import Cross
 from torch import Tensor
 from torch.nn import functional
@@ -24,12 +25,12 @@ class CrossSettings:
     warmup: float = 0.05
     start: str = "bi"
     """File of the weights to start from."""
-    dialogue: int = 52
+    dialogue: int = 64
     """This and the next four are numbers of lists, or pairs for STS, in a batch."""
-    answers: int = 24
-    similar: int = 24
-    korean: int = 32
-    sts: int = 48
+    answers: int = 16
+    similar: int = 16
+    korean: int = 24
+    sts: int = 32
     dialogue_candidates: int = 16
     """Candidates in a list; one of them is right."""
     other_candidates: int = 8
@@ -37,11 +38,11 @@ class CrossSettings:
     """Mined negatives in a list; the others are random."""
     other_hard: int = 3
     scale: float = 20.0
-    dialogue_kl: float = 0.0
-    """This and the next three weigh the divergence from the bi-encoder's ranking of a list."""
+    dialogue_kl: float = 1.0
+    """This and the next three weigh the divergence from the poly-encoder's ranking of a list."""
     answers_kl: float = 1.0
-    similar_kl: float = 0.5
-    korean_kl: float = 0.5
+    similar_kl: float = 1.0
+    korean_kl: float = 1.0
     sts_weight: float = 0.15
     cross_text_weight: float = 0.3
     shares: tuple[float, ...] = (1.0,)
@@ -68,7 +69,7 @@ class CrossTraining:
         self,
         model: Cross,
         data: PairSets,
-        teacher: Weights,
+        teacher: PolyTeacher,
         mined: dict[str, NDArray],
         settings: CrossSettings,
     ) -> None:
@@ -139,7 +140,5 @@ class CrossTraining:
         if not weight or draw.name in self.data.wrong:  # the teacher has no vectors of wrong texts
             return loss
         rows = np.concatenate([draw.chosen[:, None], np.maximum(lists.negatives, 0)], axis=1)
-        left = self.teacher[f"{draw.name}/left"][torch.from_numpy(draw.chosen).to(DEVICE)].float()
-        right = self.teacher[f"{draw.name}/right"][torch.from_numpy(rows).to(DEVICE)].float()
-        teacher_logits = settings.scale * torch.einsum("bd,bcd->bc", left, right)
+        teacher_logits = settings.scale * self.teacher.scores(draw.name, draw.chosen, rows)
         return loss + weight * kl_divergence(logits, teacher_logits.masked_fill(masked, MASKED))

@@ -41,7 +41,6 @@ KOREAN = (
     "enko_news",
 )
 RERANKED = 150
-CROSS_CASES = 800
 
 EncodeSpans = Callable[[Spans, bool], Tensor]
 ScorePairs = Callable[[TokenFile, NDArray[np.int32], bool], Tensor]
@@ -108,7 +107,7 @@ class Evaluator:
         return rounded(results)
 
     def cross(self, score: ScorePairs, max_queries: int) -> dict[str, float]:
-        """Results of a cross-encoder, on fewer cases: see the constants and ``max_queries``."""
+        """Results of a cross-encoder, with at most ``max_queries`` questions of a set."""
         score = partial(score, self.file)
 
         def grid(left: Spans, right: NDArray[np.int32], keep_end: bool) -> Tensor:
@@ -117,8 +116,7 @@ class Evaluator:
 
         results = {}
         for name in self.file.names("choice"):
-            parts = self._read(f"choice/{name}", "context", "candidate", "label")
-            context, candidate, label = (part[:CROSS_CASES] for part in parts)
+            context, candidate, label = self._read(f"choice/{name}", "context", "candidate", "label")
             results[name] = self._recall(name, grid(context, candidate, True), label)
         for name in self.file.names("all"):
             query, document = self._read(f"all/{name}", "query", "document")

@@ -5,6 +5,7 @@ and ``to_bert`` translate them from and to Hugging Face's BertModel.
 """
 
 import math
+import os
 from collections.abc import Callable
 from functools import cache
 
@@ -67,11 +68,11 @@ class Encoder(nn.Module):
         words = functional.embedding(packed.ids, self.word.weight)
         positions = functional.embedding(packed.positions, self.pos.weight)
         states = layer_norm(self.ln, (words + positions + self.segment.weight[0]).to(DTYPE))
+        project, finish = compiled_parts() if compiling_works() else (project_states, finish_layer)
+        side = sides(packed) if cross_text_weight is not None else None
         for layer in self.layers:
-            attended = attention(linear(layer.qkv, states), packed, cross_text_weight)
-            states = layer_norm(layer.ln1, states + linear(layer.out, attended))
-            hidden = functional.gelu(linear(layer.up, states))
-            states = layer_norm(layer.ln2, states + linear(layer.down, hidden))
+            attended = attention(*project(layer, states, side, cross_text_weight), packed)
+            states = finish(layer, states, attended)
         return states
 
 
@@ -84,23 +85,70 @@ def layer_norm(layer: nn.LayerNorm, states: Tensor) -> Tensor:
     return functional.layer_norm(states, (WIDTH,), weight, bias, 1e-12)
 
 
-def attention(qkv: Tensor, packed: Packed, weight: float | None, *, fast: bool | None = None) -> Tensor:
-    """``[T, D]``; each text, or each pair of texts, attends to itself."""
-    query, key, value = qkv.view(-1, 3, HEADS, HEAD_WIDTH).unbind(1)  # each [T, H, D / H]
+def project_states(
+    layer: Layer, states: Tensor, side: Tensor | None, weight: float | None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Queries, keys and values, each ``[T, H, D / H]``, or wider with a weight."""
+    query, key, value = linear(layer.qkv, states).view(-1, 3, HEADS, HEAD_WIDTH).unbind(1)
     query = query * HEAD_WIDTH**-0.5
-    if weight is not None:
-        # s is +1 in the first text of a pair and -1 in the second. With c = -log(weight) / 2, exp(c s_i s_j)
-        # is 1 within a text and `weight` across, up to a factor that the softmax removes.
-        side = (1 - 2 * (packed.texts % 2)).to(qkv.dtype).view(-1, 1, 1).expand(-1, HEADS, 1)
-        zeros = query.new_zeros(len(query), HEADS, 7)  # kernels want widths in eights
-        query = torch.cat([query, -0.5 * math.log(weight) * side, zeros], dim=-1)
-        key = torch.cat([key, side, zeros], dim=-1)
-        value = torch.cat([value, zeros, zeros[..., :1]], dim=-1)
+    if side is None or weight is None:
+        return query, key, value
+    # With c = -log(weight) / 2, exp(c s_i s_j) is 1 within a text and `weight` across, up to a factor that
+    # the softmax removes.
+    side = side.to(query.dtype).view(-1, 1, 1).expand(-1, HEADS, 1)
+    zeros = query.new_zeros(len(query), HEADS, 7)  # kernels want widths in eights
+    query = torch.cat([query, -0.5 * math.log(weight) * side, zeros], dim=-1)
+    key = torch.cat([key, side, zeros], dim=-1)
+    value = torch.cat([value, zeros, zeros[..., :1]], dim=-1)
+    return query, key, value
+
+
+def finish_layer(layer: Layer, states: Tensor, attended: Tensor) -> Tensor:
+    """What follows attention; ``attended`` is ``[T, H, D / H]`` or wider."""
+    attended = attended[..., :HEAD_WIDTH].reshape(-1, WIDTH)
+    states = layer_norm(layer.ln1, states + linear(layer.out, attended))
+    hidden = functional.gelu(linear(layer.up, states))
+    return layer_norm(layer.ln2, states + linear(layer.down, hidden))
+
+
+def sides(packed: Packed) -> Tensor:
+    """``[T]``: +1 in the first text of a pair, -1 in the second."""
+    return 1 - 2 * (packed.texts % 2)
+
+
+@cache
+def compiled_parts() -> tuple[Callable[..., tuple[Tensor, Tensor, Tensor]], Callable[..., Tensor]]:
+    return torch.compile(project_states, dynamic=True), torch.compile(finish_layer, dynamic=True)
+
+
+@cache
+@torch.enable_grad()
+def compiling_works() -> bool:
+    """Whether the compiled parts of a layer run here and agree with the plain ones."""
+    if DEVICE.type != "cuda" or os.environ.get("COMPILE") == "0":
+        return False
+    layer, side = Layer().to(DEVICE), torch.ones(40, device=DEVICE, dtype=torch.long)
+    states = torch.randn(40, WIDTH, device=DEVICE).to(DTYPE).requires_grad_()
+    results = []
+    try:
+        for project, finish in (compiled_parts(), (project_states, finish_layer)):
+            _, _, value = project(layer, states, side, 0.3)
+            output = finish(layer, states, value).float()
+            (gradient,) = torch.autograd.grad(output.pow(3).sum(), states)
+            results.append((output.detach(), gradient.float()))
+    except Exception as error:  # compilers fail in many ways
+        print(f"layers are not compiled: {error}", flush=True)
+        return False
+    return all((left - right).norm() <= 0.02 * right.norm() for left, right in zip(*results, strict=True))
+
+
+def attention(
+    query: Tensor, key: Tensor, value: Tensor, packed: Packed, *, fast: bool | None = None
+) -> Tensor:
+    """``[T, H, D / H]``; each text, or each pair of texts, attends to itself."""
     if fast_attention_works() if fast is None else fast:
-        attended = fast_attention(query, key, value, packed)
-    else:
-        attended = padded_attention(query, key, value, packed)
-    return attended[..., :HEAD_WIDTH].reshape(-1, WIDTH)
+        return fast_attention(query, key, value, packed)
+    return padded_attention(query, key, value, packed)
 
 
 def fast_attention(query: Tensor, key: Tensor, value: Tensor, packed: Packed) -> Tensor:
@@ -137,10 +185,12 @@ def fast_attention_works() -> bool:
     packed = Packed(np.full(40, 7, np.int32), np.array([9, 11, 12, 8]), group=2)
     try:
         for weight in (None, 0.3):
-            inputs = torch.randn(40, 3 * WIDTH, device=DEVICE).to(DTYPE).requires_grad_()
+            layer, inputs = Layer().to(DEVICE), torch.randn(40, WIDTH, device=DEVICE).to(DTYPE)
+            inputs.requires_grad_()
             results = []
             for fast in (True, False):
-                outputs = attention(inputs, packed, weight, fast=fast).float()
+                parts = project_states(layer, inputs, sides(packed), weight)
+                outputs = attention(*parts, packed, fast=fast).float()
                 (gradient,) = torch.autograd.grad(outputs.pow(2).sum(), inputs)
                 results.append((outputs.detach(), gradient.float()))
             if any((left - right).norm() > 0.02 * right.norm() for left, right in zip(*results, strict=True)):

@@ -99,10 +99,10 @@ class Cross(nn.Module):
         super().__init__()
         self.encoder, self.cross_text_weight = build(weights), cross_text_weight
         self.linear = nn.Linear(4 * WIDTH, 1).to(DEVICE)
-        with torch.no_grad():  # starts as 10 cos - 5
+        with torch.no_grad():  # starts as 20 cos - 10
             self.linear.weight.zero_()
-            self.linear.weight[:, -WIDTH:] = 10.0
-            self.linear.bias.fill_(-5.0)
+            self.linear.weight[:, -WIDTH:] = 20.0
+            self.linear.bias.fill_(-10.0)
 
     def forward(self, packed: Packed) -> Tensor:
         """Scores ``[N]`` of pairs."""

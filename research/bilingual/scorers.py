@@ -3,10 +3,11 @@
 python research/bilingual/scorers.py vectors --work WORK  # vectors of the backbone
 python research/bilingual/scorers.py bi --work WORK --set 'name="bi_a"'
 python research/bilingual/scorers.py poly --work WORK --set 'name="poly_a"'
-python research/bilingual/scorers.py mine --work WORK  # vectors of the bi-encoder, and hard negatives
+python research/bilingual/scorers.py mine --work WORK  # hard negatives of the bi-encoder
 python research/bilingual/scorers.py cross --work WORK --set 'name="cross_a"'
 
-WORK/backbone.safetensors must be there, for mine and cross also WORK/bi.safetensors. Word vectors are not
+WORK/backbone.safetensors must be there, for mine and cross also WORK/bi.safetensors, for cross also
+WORK/poly.safetensors. Word vectors are not
 trained. A run ends after the given time. It is measured with several shares of what the training added to the
 weights it started from; the weights of each share are saved as NAME-SHARE.safetensors.
 """
@@ -24,6 +25,7 @@ from evaluation import Evaluator, means
 from mining import mine
 from model import DEVICE, Weights, build
 from pairs import PairSets
+from poly_teacher import PolyTeacher, read_poly
 from runs import LossLog, Schedule, add_settings, parse_settings, seeded, steps, write_result
 from safetensors.torch import load_file, save_file
 from scorer_models import Bi, Cross, Poly, between, read_weights, teacher_vectors, trained_weights
@@ -31,6 +33,7 @@ from torch import Tensor, nn
 
 Settings = DualSettings | CrossSettings
 COMMANDS = ("vectors", "bi", "poly", "mine", "cross")
+VECTORS = "vectors.safetensors"
 
 
 def main() -> None:
@@ -50,19 +53,16 @@ def main() -> None:
 
 
 def write_teacher(command: str, data: PairSets, work: Path) -> None:
-    """Write the vectors of the backbone, or those of the bi-encoder and hard negatives."""
+    """Write the vectors of the backbone, or hard negatives of the bi-encoder."""
     name = "backbone" if command == "vectors" else "bi"
     weights = read_weights(work, name)
     data.file.check_rows(len(weights["word.weight"]), name)
     left = DualSettings.left_tokens if name == "backbone" else CrossSettings.max_tokens
     vectors = teacher_vectors(build(weights), data, left, DualSettings.right_tokens)
-    save_file({key: value.cpu().contiguous() for key, value in vectors.items()}, vectors_path(work, name))
     if command == "mine":
-        np.savez_compressed(work / "mined.npz", **mine(data, vectors, len(weights["word.weight"])))
-
-
-def vectors_path(work: Path, name: str) -> Path:
-    return work / f"vectors-{name}.safetensors"
+        np.savez(work / "mined.npz", **mine(data, vectors, len(weights["word.weight"])))
+    else:
+        save_file({key: value.cpu().contiguous() for key, value in vectors.items()}, work / VECTORS)
 
 
 def make_model(command: str, settings: Settings, weights: Weights) -> Bi | Poly | Cross:
@@ -83,11 +83,11 @@ def make_training(
     model: Bi | Poly | Cross, settings: Settings, data: PairSets, work: Path
 ) -> DualTraining | CrossTraining:
     if isinstance(settings, CrossSettings):
-        teacher = load_file(vectors_path(work, "bi"), device=str(DEVICE))
+        teacher = PolyTeacher(read_poly(work), data)
         with np.load(work / "mined.npz", allow_pickle=False) as file:
             mined = {name: file[name].astype(np.int64) for name in file.files}
         return CrossTraining(model, data, teacher, mined, settings)
-    teacher = load_file(vectors_path(work, "backbone"), device=str(DEVICE))
+    teacher = load_file(work / VECTORS, device=str(DEVICE))
     return DualTraining(model, data, teacher, settings)
 
 
