@@ -49,6 +49,14 @@ class LockedIndexError(TercetError):
     """Another process is writing to the index."""
 
 
+class OverloadedError(TercetError):
+    """The server has more work than it may queue; ``retry_after`` says in how many seconds to try again."""
+
+    def __init__(self, message: str, *, retry_after: int) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
 class CheckpointWarning(UserWarning):
     """A checkpoint is unfinished or damaged, and training continues from an older one."""
 

@@ -211,6 +211,22 @@ class Retriever(AsyncRetrieval):
             if on_progress is not None:
                 on_progress(len(items))
 
+    def passages(self, candidates: Iterable[ItemLike], *, with_ids: bool = False) -> "Passages":
+        """The texts to encode for candidates, for callers that encode elsewhere and then call ``write``.
+
+        Args:
+            with_ids: whether each candidate must have an id, as for an update.
+        """
+        found = _batches(check_many(candidates, "candidates"), with_ids=with_ids)
+        items = [item for batch in found for item in batch]
+        parts = self._parts(items)
+        return Passages(items, parts, _texts(items, parts))
+
+    def write(self, passages: "Passages", vectors: Floats, *, update: bool = False) -> None:
+        """Store candidates with the vectors ``[C, D]`` of their passages; ``update`` replaces known ids."""
+        write = self.store.update if update else self.store.add
+        write(passages.items, self._comparable(vectors), parts=passages.parts)
+
     def update_metadata(self, metadata: Mapping[str, Mapping[str, Any]]) -> None:
         """Change values in the metadata of candidates, by id; None removes one. Nothing is encoded."""
         self.store.update_metadata(metadata)
@@ -262,21 +278,41 @@ class Retriever(AsyncRetrieval):
         exact: bool = False,
     ) -> list[Hits]:
         """The results of ``search`` for each context."""
-        queries, k = check_contexts(contexts), min(check_k(k), max(len(self), 1))
+        queries, k = check_contexts(contexts), check_k(k)
         check_choice("mode", mode, MODES)
-        reranked = self._rerank_depth(rerank)
-        codes = None if mode == "lexical" else self._codes(queries)
+        depth = self._rerank_depth(rerank)
+        codes = None if mode == "lexical" else self.scorer.encode_contexts(queries)
+        results = self.search_codes(queries, codes, max(k, depth), mode=mode, where=where, exact=exact)
+        if depth:
+            results = [
+                self._rerank(context, hits, depth) for context, hits in zip(queries, results, strict=True)
+            ]
+        return [Hits(hits[:k], hits.certainty) for hits in results]
+
+    def search_codes(
+        self,
+        contexts: Sequence[Context],
+        codes: Codes | None,
+        k: int,
+        *,
+        mode: Mode = "vectors",
+        where: Where | None = None,
+        exact: bool = False,
+    ) -> list[Hits]:
+        """The results of ``search`` for contexts that are encoded already, without reranking.
+
+        Args:
+            codes: what ``scorer.encode_contexts`` returns; a lexical search needs none.
+        """
+        k = min(k, max(len(self), 1))
+        codes = None if codes is None else Codes(self._comparable(codes.vectors), codes.mask)
         for _ in range(ATTEMPTS):
             subset = self.store.where(where) if where else None
-            rankings = self._rankings(queries, codes, max(k, reranked), mode=mode, subset=subset, exact=exact)
+            rankings = self._rankings(contexts, codes, k, mode=mode, subset=subset, exact=exact)
             results = [self._hits(ranking) for ranking in rankings]
             if [len(hits) for hits in results] == [len(ranking.scores) for ranking in rankings]:
                 break  # otherwise another process removed a candidate after it was found
-        if reranked:
-            results = [
-                self._rerank(context, hits, reranked) for context, hits in zip(queries, results, strict=True)
-            ]
-        return [Hits(hits[:k], hits.certainty) for hits in results]
+        return results
 
     def save(self, path: str | PathLike[str]) -> Path:
         """Copy the index to a new folder and switch to it."""
@@ -321,19 +357,14 @@ class Retriever(AsyncRetrieval):
 
     def _vectors(self, items: Sequence[Item], parts: Sequence[Sequence[Part]] | None) -> Floats:
         """``[C, D]``: one vector for each candidate, or for each of its chunks."""
-        if parts is None:
-            return self._encoded([item.text for item in items])
-        return self._encoded(
-            [item.text[part.start : part.end] for item, of in zip(items, parts, strict=True) for part in of]
-        )
+        return self._encoded(_texts(items, parts))
 
     def _encoded(self, texts: Sequence[str]) -> Floats:
-        vectors = self.scorer.encode_candidates(texts)
-        return unit_vectors(vectors) if self.scorer.uses_cosine else vectors
+        return self._comparable(self.scorer.encode_candidates(texts))
 
-    def _codes(self, contexts: Sequence[Context]) -> Codes:
-        codes = self.scorer.encode_contexts(contexts)
-        return Codes(unit_vectors(codes.vectors), codes.mask) if self.scorer.uses_cosine else codes
+    def _comparable(self, vectors: Floats) -> Floats:
+        """The vectors in the form that the index compares: by dot products."""
+        return unit_vectors(vectors) if self.scorer.uses_cosine else vectors
 
     def _rerank_depth(self, rerank: int | None) -> int:
         """The number of candidates to rerank."""
@@ -419,18 +450,45 @@ class Retriever(AsyncRetrieval):
         """The first hits in the order and with the scores of the reranker, then the others."""
         if self.reranker is None or not hits:
             return hits
-        parts = [(hit, part) for hit in hits[:count] for part in self._parts_to_rerank(hit)]
-        passages = [hit.text if part is None else hit.text[part.start : part.end] for hit, part in parts]
-        scores = self.reranker.score(context, passages)
-        reranked: dict[str, Hit] = {}
-        for position in top_k(scores, len(parts)).tolist():
-            hit, part = parts[position]
-            reranked.setdefault(hit.id, replace(hit, score=float(scores[position]), part=part))
-        return Hits((*reranked.values(), *hits[count:]), Certainty.RERANKED)
+        parts = self.parts_to_rerank(hits[:count])
+        scores = self.reranker.score(context, [part.passage for part in parts])
+        return reranked(hits, parts, scores, count)
 
-    def _parts_to_rerank(self, hit: Hit) -> Sequence[Part | None]:
-        """The chunks of a candidate; None is the whole text."""
-        return [None] if self.chunk is None else self.scorer.chunks([hit.text], self.chunk)[0]
+    def parts_to_rerank(self, hits: Sequence[Hit]) -> list[Hit]:
+        """The hits, once for each chunk of their text, which a reranker is to read."""
+        if self.chunk is None:
+            return [replace(hit, part=None) for hit in hits]
+        chunks = self.scorer.chunks([hit.text for hit in hits], self.chunk) if hits else []
+        return [replace(hit, part=part) for hit, of in zip(hits, chunks, strict=True) for part in of]
+
+
+class Passages(NamedTuple):
+    """Candidates, their chunks if the index has any, and the texts that are encoded."""
+
+    items: list[Item]
+    parts: list[list[Part]] | None
+    texts: list[str]
+
+
+def reranked(hits: Hits, parts: Sequence[Hit], scores: Floats, count: int) -> Hits:
+    """The first ``count`` hits in the order of a reranker, each with its best part, then the others.
+
+    Args:
+        parts: what the reranker read, as ``Retriever.parts_to_rerank`` returns it.
+        scores: one for each part.
+    """
+    best: dict[str, Hit] = {}
+    for position in top_k(scores, len(parts)).tolist():
+        part = parts[position]
+        best.setdefault(part.id, replace(part, score=float(scores[position])))
+    return Hits((*best.values(), *hits[count:]), Certainty.RERANKED)
+
+
+def _texts(items: Sequence[Item], parts: Sequence[Sequence[Part]] | None) -> list[str]:
+    """The texts to encode: those of candidates, or of their chunks."""
+    if parts is None:
+        return [item.text for item in items]
+    return [item.text[part.start : part.end] for item, of in zip(items, parts, strict=True) for part in of]
 
 
 class Ranking(NamedTuple):

@@ -112,6 +112,30 @@ class CrossEncoder(NeuralScorer):
         """``[B, k]``: the value of each class for each context and the candidate at its position."""
         return finite_scores(self._pair_outputs(*check_pairs(contexts, candidates)).values)
 
+    def check_has_score(self) -> None:
+        """Raise if the model has classes and none of them is the score."""
+        self._score_column()
+
+    def tokenize_pairs(
+        self, contexts: Sequence[Context], candidates: Sequence[str]
+    ) -> list[tuple[PairIds, ...]]:
+        """The first step of scoring pairs: their tokens, truncated. A symmetric model reads each pair in both
+        orders, so it has two sequences. The texts are not checked."""
+        texts, which = distinct([*contexts, *candidates])
+        ids = self.pair_tokenizer.ids([passage.text for passage in self._passages(texts)])
+        left, right = which[: len(contexts)].tolist(), which[len(contexts) :].tolist()
+        pair, symmetric = self.pair_tokenizer.pair, self.config.symmetric
+        return [
+            (pair(ids[one], ids[two]), *([pair(ids[two], ids[one])] if symmetric else []))
+            for one, two in zip(left, right, strict=True)
+        ]
+
+    def score_tokens(self, pairs: Sequence[tuple[PairIds, ...]]) -> Floats:
+        """The second step: ``[N]``, the score of each tokenized pair."""
+        column, orders = self._score_column(), len(pairs[0])
+        values = self._forward([ids for pair in pairs for ids in pair])[:, column]
+        return finite_scores(values.reshape(len(pairs), orders).mean(axis=1))
+
     def _scores(self, contexts: Sequence[Context], candidates: Sequence[str]) -> Scores:
         shape = len(contexts), len(candidates)
         column = self._score_column()
@@ -186,7 +210,7 @@ class CrossEncoder(NeuralScorer):
         self._check_evaluating()
         parts: list[Tensor] = []
         order: list[int] = []
-        for batch in observed(batches_by_tokens([len(pair.ids) for pair in pairs], self._token_budget())):
+        for batch in observed(batches_by_tokens([len(pair.ids) for pair in pairs], self.token_budget)):
             outputs = self([pairs[position] for position in batch])
             parts.append(activate(outputs, self.config.activation).cpu())
             order += batch

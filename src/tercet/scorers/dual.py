@@ -86,6 +86,15 @@ class DualEncoder(VectorEncoder):
         encoded = self._encode(check_candidates(candidates), "candidate", on_progress)
         return finite_vectors(to_numpy(encoded.codes.vectors[:, 0]))
 
+    def tokenize(self, texts: Sequence[Context], side: Side) -> list[TokenIds]:
+        """The first step of encoding: the tokens of each text, truncated. The texts are not checked."""
+        return self.tokenizer.encode(self._passages(texts), prompt=self.prompt(side))
+
+    def encode_tokens(self, tokens: Sequence[TokenIds], side: Side) -> Codes:
+        """The second step of encoding: the codes of tokenized texts; a candidate has one."""
+        codes = self._forward(tokens, side, None)
+        return Codes(finite_vectors(to_numpy(codes.vectors)), codes.mask.cpu().numpy())
+
     @torch.inference_mode()
     def match(self, codes: Codes, vectors: "Floats | Tensor") -> Floats:
         """``[B, C]``: the scores of encoded contexts against encoded candidates, on the model's device.
@@ -182,7 +191,7 @@ class DualEncoder(VectorEncoder):
         self._check_evaluating()
         parts: list[CodeTensors] = []
         order: list[int] = []
-        for batch in observed(batches_by_tokens([len(text.ids) for text in tokens], self._token_budget())):
+        for batch in observed(batches_by_tokens([len(text.ids) for text in tokens], self.token_budget)):
             parts.append(self._run_batch([tokens[position].ids for position in batch], side))
             order += batch
             if on_progress is not None:
@@ -205,7 +214,7 @@ class DualEncoder(VectorEncoder):
 
     def _tokenize(self, texts: Sequence[Context], side: Side) -> list[TokenIds]:
         self._warn_of_script(texts)
-        return self.tokenizer.encode(self._passages(texts), prompt=self.prompt(side))
+        return self.tokenize(texts, side)
 
 
 def padded_codes(codes: Tensor, count: int) -> Tensor:

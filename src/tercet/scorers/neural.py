@@ -186,7 +186,9 @@ class NeuralScorer(nn.Module, Scorer):
         if self.training:
             raise InputError("the scorer is in training mode, where dropout is active: call .eval() first")
 
-    def _token_budget(self) -> int:
+    @property
+    def token_budget(self) -> int:
+        """Tokens per forward pass on the model's device."""
         return self.encoding.cpu_tokens if self.device.type == "cpu" else self.encoding.gpu_tokens
 
     def _passages(self, texts: Sequence[Context]) -> list[Passage]:

@@ -178,7 +178,7 @@ class PolyEncoder(DualEncoder):
             normalized_entropies(
                 self.code_layer, self.context_encoder([ids[position] for position in batch]), vectors
             )
-            for batch in batches_by_tokens([len(text) for text in ids], self._token_budget())
+            for batch in batches_by_tokens([len(text) for text in ids], self.token_budget)
         ]
         found = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
         return {name: float(each.mean()) for name, each in found.items() if len(each)}

@@ -113,6 +113,18 @@ class Tokenizer:
             for ids, passage in zip(whole, passages, strict=True)
         ]
 
+    def from_ids(self, ids: Sequence[int], *, prompt: str = "") -> TokenIds:
+        """Tokens of a text without special tokens, which get them here; the prompt comes in front."""
+        size = self._rust.get_vocab_size()
+        wrong = next((token for token in ids if not 0 <= token < size), None)
+        if wrong is not None or not ids:
+            raise InputError(
+                f"a token array must have at least one token, each from 0 to {size - 1}, got "
+                f"{'none' if wrong is None else wrong}"
+            )
+        before = self.bare_ids([prompt])[0] if prompt else []
+        return self._fit([*before, *ids], protected=len(before), keep_end=self._keeps_end)
+
     def pieces(self, passage: Passage, *, prompt: str = "") -> list[Piece]:
         """The tokens of a passage, in the order of the ids that ``encode`` returns.
 

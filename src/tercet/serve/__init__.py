@@ -1,0 +1,1 @@
+"""The server: an engine that batches the texts of many requests, and HTTP routes on top of it."""

@@ -1,0 +1,322 @@
+"""The engine: texts of many requests in batches by tokens, through several models. It knows nothing of HTTP.
+
+Requests arrive on the event loop. Texts are tokenized in threads, while one other thread runs the models. All
+bookkeeping is done by the event loop's thread, so nothing needs a lock.
+"""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Hashable, Sequence
+from concurrent.futures import Future as ThreadFuture
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from tercet.errors import InputError, TercetError
+from tercet.serve.cache import ResultCache
+from tercet.serve.models import ServedModel, TokenArray
+from tercet.serve.observer import Observer
+from tercet.serve.queue import Batch, ModelQueue
+from tercet.serve.work import Item, Job, Lane, Result, Share, Tokenized
+from tercet.settings.engine import EngineConfig
+
+Value = TypeVar("Value")
+
+TOKENIZED_AT_ONCE = 65_536
+"""Characters that one thread tokenizes before other requests have their turn."""
+CHARACTERS_PER_TOKEN = 3
+"""For the estimate that admits a request before it is tokenized."""
+RELEASED_AFTER = 64
+"""Batches after which unused memory is returned to the system, if there is no pause before."""
+
+
+class UnknownModelError(InputError):
+    """No model of that name is loaded."""
+
+
+class Loaded:
+    """A model and its queue."""
+
+    def __init__(self, name: str, model: ServedModel, config: EngineConfig) -> None:
+        self.name, self.model = name, model
+        self.queue = ModelQueue(config, batch_tokens=model.batch_tokens)
+        self.batches_since_release = 0
+
+
+class Engine:
+    """Runs texts of concurrent requests through models. Create and use it in one event loop."""
+
+    def __init__(self, config: EngineConfig | None = None, observer: Observer | None = None) -> None:
+        self.config = config or EngineConfig()
+        self.observer = observer or Observer()
+        self.cache = ResultCache(self.config.cache_bytes)
+        self._models: dict[str, Loaded] = {}
+        self._turns: deque[Loaded] = deque()
+        self._running = 0
+        self._pumping = False
+        self._forward = ThreadPoolExecutor(1, "tercet-forward")
+        self._tokenizers = ThreadPoolExecutor(self.config.tokenizer_threads, "tercet-tokenize")
+        self._loop = asyncio.get_running_loop()
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the loaded models."""
+        return list(self._models)
+
+    def model(self, name: str) -> Any:
+        """A loaded model."""
+        return self._loaded(name).model
+
+    async def load(self, name: str, make: Callable[[], ServedModel]) -> None:
+        """Make a model in another thread, warm it up and serve it under a name.
+
+        Args:
+            make: creates the model; it may take long.
+        """
+        if name in self._models:
+            raise InputError(f"a model {name} is loaded already: unload it first, or choose another name")
+        model = await asyncio.to_thread(make)
+        self._models[name] = loaded = Loaded(name, model, self.config)
+        self._turns.append(loaded)
+
+    async def unload(self, name: str) -> None:
+        """Stop serving a model; requests that wait for it are answered first."""
+        loaded = self._loaded(name)
+        del self._models[name]
+        while loaded.queue.in_flight:
+            await asyncio.sleep(0.01)
+        self._turns.remove(loaded)
+        self.cache.forget(name)
+        await self._loop.run_in_executor(self._forward, loaded.model.release_memory)
+
+    async def run(self, name: str, lane: Lane, texts: Sequence[Any]) -> list[Result]:
+        """The results of texts, in order. If the caller is cancelled, what nobody else needs is dropped.
+
+        Raises:
+            OverloadedError: too much waits already.
+        """
+        loaded = self._loaded(name)
+        job = Job(self._loop.create_future(), [None] * len(texts), len(texts))
+        job.done.add_done_callback(_seen)
+        items, new = self._join(loaded, lane, texts, job)
+        try:
+            await self._tokenize(loaded, lane, new)
+            return await job.done
+        finally:
+            if job.missing:  # the caller is cancelled, or an item failed
+                _abandon(loaded.queue, items, job)
+
+    async def call(self, name: str, function: Callable[[], Value], *, cost: int) -> Value:
+        """What a function returns that uses a model directly, run when it is its turn.
+
+        Args:
+            cost: about how many tokens it computes.
+        """
+        loaded = self._loaded(name)
+        job = Job(self._loop.create_future(), [None], 1)
+        item = Item(key=job, text=function, waiters=[(job, 0)], tokens=Tokenized(function, cost))
+        loaded.queue.admit(cost)
+        loaded.queue.release(cost)
+        loaded.queue.in_flight[job] = item
+        loaded.queue.push(Share("call", [item]))
+        self._wake()
+        try:
+            (result,) = await job.done
+        finally:
+            _abandon(loaded.queue, [item], job)
+        value: Value = result.value
+        return value
+
+    async def close(self) -> None:
+        """Stop the threads, after the forward passes that are running."""
+        self._models.clear()
+        await asyncio.to_thread(self._forward.shutdown, cancel_futures=True)
+        await asyncio.to_thread(self._tokenizers.shutdown, cancel_futures=True)
+
+    def _loaded(self, name: str) -> Loaded:
+        loaded = self._models.get(name)
+        if loaded is None:
+            known = ", ".join(self._models) or "none"
+            raise UnknownModelError(f"there is no model {name!r}: loaded models are {known}")
+        return loaded
+
+    def _join(
+        self, loaded: Loaded, lane: Lane, texts: Sequence[Any], job: Job
+    ) -> tuple[list[Item], list[Item]]:
+        """The items that the job waits for, and those of them that nobody computes yet."""
+        queue, items, new = loaded.queue, [], []
+        for position, text in enumerate(texts):
+            key: Hashable = (loaded.name, lane, text)
+            known = self.cache.get(key) if self.cache.max_bytes else None
+            if known is not None:
+                job.receive(position, known)
+                continue
+            item = queue.in_flight.get(key)
+            if item is None:
+                item = queue.in_flight[key] = Item(key, text)
+                new.append(item)
+            item.waiters.append((job, position))
+            items.append(item)
+        return items, new
+
+    async def _tokenize(self, loaded: Loaded, lane: Lane, items: Sequence[Item]) -> None:
+        """Tokenize items in threads, a part at a time, and let each part wait in the queue."""
+        queue = loaded.queue
+        sizes = [_characters(item.text) for item in items]
+        most = loaded.model.max_tokens
+        estimate = sum(min(most, size // CHARACTERS_PER_TOKEN + 2) for size in sizes)
+        if items:
+            try:
+                queue.admit(estimate)
+            except TercetError as error:
+                _fail(queue, items, error)
+                raise
+        try:
+            for part in _parts(items, sizes):
+                await self._tokenize_part(loaded, lane, part)
+        finally:
+            if items:
+                queue.release(estimate)
+
+    async def _tokenize_part(self, loaded: Loaded, lane: Lane, items: Sequence[Item]) -> None:
+        began = time.perf_counter()
+        texts = [item.text for item in items]
+        try:
+            tokens = await self._loop.run_in_executor(
+                self._tokenizers, loaded.model.tokenize, lane, texts
+            )
+        except Exception as error:
+            _fail(loaded.queue, items, error)
+            raise
+        self.observer.tokenized(loaded.name, len(items), time.perf_counter() - began)
+        for item, found in zip(items, tokens, strict=True):
+            item.tokens = found
+        wanted = sorted((item for item in items if item.wanted), key=lambda item: -item.cost)
+        if wanted:
+            loaded.queue.push(Share(lane, wanted))
+            self._wake()
+
+    def _wake(self) -> None:
+        """Form batches soon; requests that arrive together then share one."""
+        if not self._pumping:
+            self._pumping = True
+            self._loop.call_soon(self._pump)
+
+    def _pump(self) -> None:
+        """Give the model's thread a batch if it is idle, and full ones ahead of their time."""
+        self._pumping = False
+        while self._running < self.config.batches_ahead:
+            loaded, batch = self._next_batch()
+            if loaded is None or batch is None:
+                return
+            self._running += 1
+            payloads = [item.tokens.payload for item in batch.items if item.tokens is not None]
+            future = self._forward.submit(self._compute, loaded, batch.lane, payloads)
+            future.add_done_callback(self._finisher(loaded, batch))
+
+    def _next_batch(self) -> tuple[Loaded | None, Batch | None]:
+        """The batch of the model whose turn it is."""
+        for _ in range(len(self._turns)):
+            loaded = self._turns[0]
+            self._turns.rotate(-1)
+            if self._running and not loaded.queue.has_full_batch:
+                continue
+            batch = loaded.queue.take()
+            if batch is not None:
+                return loaded, batch
+        return None, None
+
+    def _compute(self, loaded: Loaded, lane: Lane, payloads: Sequence[Any]) -> tuple[list[Any], float]:
+        """In the model's thread: the results, or for each item alone an error if the batch fails."""
+        began = time.perf_counter()
+        run = _call if lane == "call" else loaded.model.run
+        try:
+            values = run(lane, payloads)
+        except Exception as error:
+            values = [error] if len(payloads) == 1 else [_alone(run, lane, each) for each in payloads]
+        return values, time.perf_counter() - began
+
+    def _finisher(self, loaded: Loaded, batch: Batch) -> Callable[[ThreadFuture[Any]], None]:
+        def finish(future: ThreadFuture[Any]) -> None:
+            if not future.cancelled():
+                self._loop.call_soon_threadsafe(self._finish, loaded, batch, *future.result())
+
+        return finish
+
+    def _finish(self, loaded: Loaded, batch: Batch, values: Sequence[Any], seconds: float) -> None:
+        """Deliver the results of a batch and start the next one."""
+        self._running -= 1
+        loaded.queue.finish(batch, seconds)
+        self._pump()
+        self.observer.computed(loaded.name, batch.lane, len(batch.items), batch.cost, seconds)
+        for item, value in zip(batch.items, values, strict=True):
+            if isinstance(value, BaseException):
+                item.fail(value)
+                continue
+            tokens = item.tokens or Tokenized(None, 0)
+            result = Result(value, tokens.cost, tokens.context_truncated, tokens.candidate_truncated)
+            if self.cache.max_bytes and batch.lane != "call":
+                self.cache.put(item.key, result, characters=_characters(item.text))
+            item.deliver(result)
+        self._release_memory(loaded)
+
+    def _release_memory(self, loaded: Loaded) -> None:
+        """Return unused memory to the system, in a pause or from time to time."""
+        loaded.batches_since_release += 1
+        if self._running == 0 and loaded.batches_since_release >= RELEASED_AFTER:
+            loaded.batches_since_release = 0
+            self._forward.submit(loaded.model.release_memory)
+
+
+def _seen(future: "asyncio.Future[Any]") -> None:
+    """Note an error that also reaches the caller in another way, so that asyncio does not report it."""
+    if not future.cancelled():
+        future.exception()
+
+
+def _abandon(queue: ModelQueue, items: Sequence[Item], job: Job) -> None:
+    """A job no longer waits for its items; what nobody waits for is dropped."""
+    for item in items:
+        item.abandon(job)
+        if not item.wanted:
+            queue.drop(item)
+
+
+def _fail(queue: ModelQueue, items: Sequence[Item], error: BaseException) -> None:
+    for item in items:
+        queue.drop(item)
+        item.fail(error)
+
+
+def _call(lane: Lane, functions: Sequence[Callable[[], Any]]) -> list[Any]:
+    return [function() for function in functions]
+
+
+def _alone(run: Callable[[Lane, Sequence[Any]], list[Any]], lane: Lane, payload: Any) -> Any:
+    """The result of one item, or its error."""
+    try:
+        return run(lane, [payload])[0]
+    except Exception as error:
+        return error
+
+
+def _characters(text: Any) -> int:
+    """The length of a text, the turns of a dialogue, a pair or a token array."""
+    if isinstance(text, str):
+        return len(text)
+    if isinstance(text, TokenArray):
+        return CHARACTERS_PER_TOKEN * len(text.ids)
+    return sum(map(_characters, text)) if isinstance(text, tuple) else 0
+
+
+def _parts(items: Sequence[Item], sizes: Sequence[int]) -> list[list[Item]]:
+    """The items in lists of a limited number of characters."""
+    parts: list[list[Item]] = []
+    filled = TOKENIZED_AT_ONCE
+    for item, size in zip(items, sizes, strict=True):
+        if filled + size > TOKENIZED_AT_ONCE:
+            parts.append([])
+            filled = 0
+        parts[-1].append(item)
+        filled += size
+    return parts

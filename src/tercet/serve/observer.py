@@ -1,0 +1,13 @@
+"""What the engine reports while it works."""
+
+from tercet.serve.work import Lane
+
+
+class Observer:
+    """Ignores every report; metrics and tests override what they need. The event loop's thread calls it."""
+
+    def tokenized(self, model: str, texts: int, seconds: float) -> None:
+        """Texts were tokenized."""
+
+    def computed(self, model: str, lane: Lane, texts: int, tokens: int, seconds: float) -> None:
+        """A batch passed through a model."""

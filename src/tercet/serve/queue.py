@@ -1,0 +1,125 @@
+"""The queue of a model: what waits, what is being computed, and whose turn it is."""
+
+from collections import deque
+from collections.abc import Hashable
+from math import ceil
+from typing import NamedTuple
+
+from tercet.errors import OverloadedError
+from tercet.serve.work import Item, Lane, Share
+from tercet.settings.engine import EngineConfig
+
+FIRST_GUESS = 5_000.0
+"""Tokens per second before anything was measured."""
+SMOOTHING = 0.2
+"""Weight of the newest batch in the measured speed."""
+LARGE_SHARE = 0.8
+"""Share of the queue that requests may fill which need several turns; the rest is for small ones."""
+
+
+class Batch(NamedTuple):
+    """Items of one lane that are computed together."""
+
+    lane: Lane
+    items: list[Item]
+    cost: int
+
+
+class ModelQueue:
+    """Requests take turns: each adds a few hundred tokens to a batch, so none waits for a large one.
+
+    Only the event loop's thread uses a queue.
+    """
+
+    def __init__(self, config: EngineConfig, *, batch_tokens: int) -> None:
+        self._config = config
+        self._batch_tokens = batch_tokens
+        self._shares: deque[Share] = deque()
+        self.in_flight: dict[Hashable, Item] = {}
+        self.tokens = 0
+        """Tokens that wait or are expected, without those in a forward pass."""
+        self.running = 0
+        """Tokens in forward passes."""
+        self._speed = FIRST_GUESS
+
+    def wait(self, estimate: int) -> float:
+        """The expected seconds until a new request of so many tokens is computed, beside the others."""
+        turn = max(estimate, self._config.turn_tokens)
+        before = sum(min(share.cost, turn) for share in self._shares)
+        return (before + self.running) / self._speed
+
+    def admit(self, estimate: int) -> None:
+        """Reserve room for about ``estimate`` tokens, or raise."""
+        config, wait = self._config, self.wait(estimate)
+        room = config.max_queued_tokens * (LARGE_SHARE if estimate > config.turn_tokens else 1)
+        crowded = self.tokens > 0 and self.tokens + estimate > room
+        if crowded or wait > config.max_wait_seconds:
+            raise OverloadedError(
+                f"the queue is full: {self.tokens:,} tokens wait, and this request would wait about "
+                f"{wait:.1f} s (max_queued_tokens {config.max_queued_tokens:,}, max_wait_seconds "
+                f"{config.max_wait_seconds:g}): try again later",
+                retry_after=max(1, ceil(min(wait, config.max_wait_seconds) / 2)),
+            )
+        self.tokens += estimate
+
+    def release(self, estimate: int) -> None:
+        """Give back reserved room."""
+        self.tokens -= estimate
+
+    def push(self, share: Share) -> None:
+        """Let tokenized items wait."""
+        self.tokens += share.cost
+        self._shares.append(share)
+
+    def drop(self, item: Item) -> None:
+        """Forget an item that nobody waits for; it stays in its share, which skips it."""
+        if self.in_flight.get(item.key) is item and not item.running:
+            del self.in_flight[item.key]
+            self.tokens -= item.cost
+
+    @property
+    def has_full_batch(self) -> bool:
+        """Whether enough waits to fill half of a batch."""
+        return self.tokens * 2 >= self._batch_tokens
+
+    def take(self) -> Batch | None:
+        """The next batch: requests of the first one's lane, in turn; None if nothing waits."""
+        items: list[Item] = []
+        left, lane = self._batch_tokens, None
+        others: list[Share] = []
+        later: deque[Share] = deque()
+        while left > 0 and (self._shares or later):
+            share = self._shares.popleft() if self._shares else later.popleft()
+            if lane not in (None, share.lane):
+                others.append(share)
+                continue
+            taken = share.take(min(left, self._config.turn_tokens))
+            cost = sum(item.cost for item in taken)
+            if items and cost > left:
+                share.put_back(taken)
+                others.append(share)
+                break
+            if taken:
+                lane = share.lane
+            items += taken
+            left -= cost
+            if share.items:
+                later.append(share)
+        self._shares.extendleft(reversed(others))
+        self._shares.extend(later)
+        if lane is None:
+            return None
+        for item in items:
+            item.running = True
+        cost = sum(item.cost for item in items)
+        self.tokens -= cost
+        self.running += cost
+        return Batch(lane, items, cost)
+
+    def finish(self, batch: Batch, seconds: float) -> None:
+        """Note that a batch is done, and how long it took."""
+        self.running -= batch.cost
+        for item in batch.items:
+            self.in_flight.pop(item.key, None)
+        if seconds > 0 and batch.cost * 4 >= self._batch_tokens:  # small batches are slow
+            self._speed += SMOOTHING * (batch.cost / seconds - self._speed)
