@@ -95,7 +95,6 @@ class DualEncoder(VectorEncoder):
         codes = self._forward(tokens, side, None)
         return Codes(finite_vectors(to_numpy(codes.vectors)), codes.mask.cpu().numpy())
 
-    @torch.inference_mode()
     def match(self, codes: Codes, vectors: "Floats | Tensor") -> Floats:
         """``[B, C]``: the scores of encoded contexts against encoded candidates, on the model's device.
 
@@ -104,6 +103,11 @@ class DualEncoder(VectorEncoder):
                 model's device is not copied.
         """
         self.check_asymmetric()
+        return self.match_codes(codes, vectors)
+
+    @torch.inference_mode()
+    def match_codes(self, codes: Codes, vectors: "Floats | Tensor") -> Floats:
+        """As ``match``, but of a symmetric score this is one direction."""
         mask = torch.from_numpy(codes.mask).to(self.device)
         tensors = CodeTensors(_tensor(codes.vectors).to(self.device), mask)
         candidates = vectors if isinstance(vectors, Tensor) else _tensor(vectors)

@@ -34,6 +34,10 @@ class UnknownModelError(InputError):
     """No model of that name is loaded."""
 
 
+class TooManyTokensError(InputError):
+    """A request has more tokens than one may have."""
+
+
 class Loaded:
     """A model and its queue."""
 
@@ -62,6 +66,10 @@ class Engine:
     def names(self) -> list[str]:
         """The names of the loaded models."""
         return list(self._models)
+
+    def queued_tokens(self) -> dict[str, int]:
+        """Tokens that wait for each model."""
+        return {name: loaded.queue.tokens for name, loaded in self._models.items()}
 
     def model(self, name: str) -> Any:
         """A loaded model."""
@@ -114,7 +122,8 @@ class Engine:
         """
         loaded = self._loaded(name)
         job = Job(self._loop.create_future(), [None], 1)
-        item = Item(key=job, text=function, waiters=[(job, 0)], tokens=Tokenized(function, cost))
+        item = Item(key=job, text=function, waiters=[(job, 0)], tokens=Tokenized(function, cost, cost))
+        item.since = time.perf_counter()
         loaded.queue.admit(cost)
         loaded.queue.release(cost)
         loaded.queue.in_flight[job] = item
@@ -165,6 +174,13 @@ class Engine:
         sizes = [_characters(item.text) for item in items]
         most = loaded.model.max_tokens
         estimate = sum(min(most, size // CHARACTERS_PER_TOKEN + 2) for size in sizes)
+        if estimate > self.config.max_request_tokens:
+            error = TooManyTokensError(
+                f"a request may have {self.config.max_request_tokens:,} tokens (max_request_tokens), and "
+                f"this one has about {estimate:,}: send fewer or shorter texts at a time"
+            )
+            _fail(queue, items, error)
+            raise error
         if items:
             try:
                 queue.admit(estimate)
@@ -182,15 +198,15 @@ class Engine:
         began = time.perf_counter()
         texts = [item.text for item in items]
         try:
-            tokens = await self._loop.run_in_executor(
-                self._tokenizers, loaded.model.tokenize, lane, texts
-            )
+            tokens = await self._loop.run_in_executor(self._tokenizers, loaded.model.tokenize, lane, texts)
         except Exception as error:
             _fail(loaded.queue, items, error)
             raise
-        self.observer.tokenized(loaded.name, len(items), time.perf_counter() - began)
+        now = time.perf_counter()
         for item, found in zip(items, tokens, strict=True):
-            item.tokens = found
+            item.tokens, item.since = found, now
+        truncated = sum(any(found.truncated) for found in tokens)
+        self.observer.tokenized(loaded.name, len(items), truncated, now - began)
         wanted = sorted((item for item in items if item.wanted), key=lambda item: -item.cost)
         if wanted:
             loaded.queue.push(Share(lane, wanted))
@@ -210,6 +226,8 @@ class Engine:
             if loaded is None or batch is None:
                 return
             self._running += 1
+            first = min(item.since for item in batch.items)
+            self.observer.waited(loaded.name, time.perf_counter() - first)
             payloads = [item.tokens.payload for item in batch.items if item.tokens is not None]
             future = self._forward.submit(self._compute, loaded, batch.lane, payloads)
             future.add_done_callback(self._finisher(loaded, batch))
@@ -253,8 +271,8 @@ class Engine:
             if isinstance(value, BaseException):
                 item.fail(value)
                 continue
-            tokens = item.tokens or Tokenized(None, 0)
-            result = Result(value, tokens.cost, tokens.context_truncated, tokens.candidate_truncated)
+            tokens = item.tokens or Tokenized(None, 0, 0)
+            result = Result(value, tokens.tokens, tokens.truncated)
             if self.cache.max_bytes and batch.lane != "call":
                 self.cache.put(item.key, result, characters=_characters(item.text))
             item.deliver(result)

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from tercet.encoders.memory import release_free_memory
 from tercet.errors import InputError
-from tercet.records import Context
+from tercet.records import Codes, Context, Floats
 from tercet.scorers.cross import CrossEncoder
 from tercet.scorers.dual import DualEncoder
 from tercet.scorers.neural import NeuralScorer
@@ -41,7 +41,7 @@ class ServedModel(Protocol):
 
 
 class ServedDual:
-    """A bi- or poly-encoder: the codes ``[M, D]`` of each context, the vector ``[1, D]`` of each candidate."""
+    """A bi- or poly-encoder: codes ``[M, D]`` of each context, one vector ``[1, D]`` of each candidate."""
 
     def __init__(self, scorer: DualEncoder, *, batch_tokens: int | None = None) -> None:
         self.scorer = scorer
@@ -67,9 +67,9 @@ class ServedDual:
         return [
             Tokenized(
                 each,
+                tokens=len(each.ids),
                 cost=len(each.ids) + codes - 1,  # codes need memory too
-                context_truncated=each.truncated if side == "context" else 0,
-                candidate_truncated=each.truncated,
+                truncated=(each.truncated,),
             )
             for each in found
         ]
@@ -78,6 +78,10 @@ class ServedDual:
         """The codes of texts, each in memory of its own."""
         codes = self.scorer.encode_tokens(tokens, _side(lane))
         return [vectors[mask] for vectors, mask in zip(codes.vectors, codes.mask, strict=True)]
+
+    def match(self, codes: Codes, vectors: Floats) -> Floats:
+        """``[B, C]``: one direction of the score; ``vectors`` is ``[C, D]`` or ``[B, C, D]``."""
+        return self.scorer.match_codes(codes, vectors)
 
     def release_memory(self) -> None:
         """Return unused memory to the system."""
@@ -99,9 +103,9 @@ class ServedCross:
         return [
             Tokenized(
                 orders,
+                tokens=sum(len(each.ids) for each in orders),
                 cost=sum(len(each.ids) for each in orders),
-                context_truncated=orders[0].context_truncated,
-                candidate_truncated=orders[0].candidate_truncated,
+                truncated=(orders[0].context_truncated, orders[0].candidate_truncated),
             )
             for orders in self.scorer.tokenize_pairs(contexts, candidates)
         ]

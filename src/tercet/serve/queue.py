@@ -1,13 +1,15 @@
 """The queue of a model: what waits, what is being computed, and whose turn it is."""
 
 from collections import deque
-from collections.abc import Hashable
 from math import ceil
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tercet.errors import OverloadedError
 from tercet.serve.work import Item, Lane, Share
 from tercet.settings.engine import EngineConfig
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
 
 FIRST_GUESS = 5_000.0
 """Tokens per second before anything was measured."""

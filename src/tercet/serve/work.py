@@ -1,31 +1,36 @@
 """Texts on their way through the engine: items, the jobs that wait for them, and shares of a batch."""
 
-from asyncio import Future
 from collections import deque
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+
+if TYPE_CHECKING:
+    from asyncio import Future
 
 Lane: TypeAlias = Literal["context", "candidate", "pair", "call"]
 """What is computed from an item. A batch has items of one lane."""
 
 
 class Tokenized(NamedTuple):
-    """A tokenized text or pair, in the model's own form; ``cost`` is its number of tokens."""
+    """A tokenized text or pair, in the model's own form.
+
+    ``cost`` is its share of a batch, at least its tokens. ``truncated`` counts the tokens that were dropped
+    from each of its texts.
+    """
 
     payload: Any
+    tokens: int
     cost: int
-    context_truncated: int = 0
-    candidate_truncated: int = 0
+    truncated: tuple[int, ...] = (0,)
 
 
 class Result(NamedTuple):
-    """What a model computed from an item, and its tokens."""
+    """What a model computed from an item, the tokens that it read, and those that were truncated."""
 
     value: Any
     tokens: int
-    context_truncated: int
-    candidate_truncated: int
+    truncated: tuple[int, ...]
 
 
 @dataclass(slots=True, eq=False)
@@ -57,6 +62,8 @@ class Item:
     text: Any
     waiters: list[tuple[Job, int]] = field(default_factory=list)
     tokens: Tokenized | None = None
+    since: float = 0.0
+    """When it was tokenized."""
     running: bool = False
     """Whether it is part of a batch."""
 

@@ -18,6 +18,8 @@ class EngineConfig:
     makes new requests wait for one more."""
     turn_tokens: int = 512
     """Tokens that a request adds to a batch before other waiting requests have their turn."""
+    max_request_tokens: int = 131_072
+    """Tokens of a request for one model, estimated by its characters."""
     max_queued_tokens: int = 262_144
     """Tokens that wait for each model at most. Requests beyond that are refused."""
     max_wait_seconds: float = 30.0
@@ -28,7 +30,13 @@ class EngineConfig:
     """Memory for vectors and scores that were computed before. Default: no cache."""
 
     def __post_init__(self) -> None:
-        for name in ("batches_ahead", "turn_tokens", "max_queued_tokens", "tokenizer_threads"):
+        for name in (
+            "batches_ahead",
+            "turn_tokens",
+            "max_request_tokens",
+            "max_queued_tokens",
+            "tokenizer_threads",
+        ):
             check_count(name, getattr(self, name))
         if self.batch_tokens is not None:
             check_count("batch_tokens", self.batch_tokens)

@@ -1,0 +1,134 @@
+"""The web application: routes behind the guard."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from http import HTTPStatus
+from types import NoneType
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
+
+import tercet
+from tercet.serve.guard import Guard
+from tercet.serve.keys import read_keys
+from tercet.serve.metrics import Metrics
+from tercet.serve.problems import ProblemError, status_problem
+from tercet.serve.routes import embeddings, playground, ranking, rerank, search, status
+from tercet.serve.schemas import ErrorResponse
+from tercet.serve.service import Service
+from tercet.settings.serve import ServerConfig
+
+DESCRIPTION = """Scores, rankings, vectors and search with bi-, poly- and cross-encoders.
+
+Every error has the same shape. Limits are settings of the server, and an error names the one that it exceeds.
+"""
+ERRORS: dict[int | str, dict[str, Any]] = {
+    code: {"model": ErrorResponse, "description": text}
+    for code, text in (
+        (400, "The body is not JSON."),
+        (401, "An API key is needed."),
+        (403, "The API key may not do this."),
+        (404, "There is no such model or index."),
+        (408, "The request or its answer took too long."),
+        (413, "The request is too large."),
+        (415, "The body must be application/json."),
+        (422, "The request is invalid."),
+        (429, "The server is overloaded: try again after the time in Retry-After."),
+        (503, "The server is not ready."),
+    )
+}
+LOG = logging.getLogger("tercet.serve")
+
+
+def create_app(
+    config: ServerConfig,
+    *,
+    on_ready: Callable[[Service], None] | None = None,
+    on_failure: Callable[[Exception], None] | None = None,
+) -> FastAPI:
+    """The application. Its models are loaded in the background once it is started.
+
+    Args:
+        on_ready: called when the models are loaded and warmed up.
+        on_failure: called if they cannot be loaded.
+    """
+    keys, metrics = read_keys(config.serve), Metrics()
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        app.state.service = service = Service(config, metrics)
+        loading = asyncio.create_task(_load(service, on_ready, on_failure))
+        yield
+        loading.cancel()
+        await asyncio.gather(loading, return_exceptions=True)
+        await service.close()
+
+    app = FastAPI(
+        title="tercet",
+        version=tercet.__version__,
+        description=DESCRIPTION,
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/openapi.json",
+        responses=ERRORS,
+    )
+    app.state.metrics = metrics
+    for module in (embeddings, rerank, ranking, search, status):
+        app.include_router(module.router)
+    if config.serve.playground:
+        app.include_router(playground.router)
+    app.add_exception_handler(HTTPException, _wrong_path)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_middleware(Guard, config=config, keys=keys, metrics=metrics)
+    if config.serve.cors_origins:
+        app.add_middleware(
+            CORSMiddleware, allow_origins=config.serve.cors_origins, allow_methods=["*"], allow_headers=["*"]
+        )
+    return app
+
+
+async def _load(
+    service: Service,
+    on_ready: Callable[[Service], None] | None,
+    on_failure: Callable[[Exception], None] | None,
+) -> None:
+    try:
+        await service.start()
+    except Exception as error:
+        if on_failure is None:
+            raise
+        on_failure(error)
+        return
+    if on_ready is not None:
+        on_ready(service)
+
+
+async def _wrong_path(request: Request, error: Exception) -> Response:
+    """Raises: the guard answers every problem in the same way."""
+    assert isinstance(error, HTTPException)
+    phrase = HTTPStatus(error.status_code).phrase.lower()
+    raise status_problem(
+        error.status_code, f"{request.method} {phrase}: the paths are listed in /openapi.json"
+    ) from None
+
+
+async def _invalid(request: Request, error: Exception) -> Response:
+    """Raises a problem that says where the request is wrong, without the value itself."""
+    assert isinstance(error, RequestValidationError)
+    first = error.errors()[0]
+    where = ".".join(map(str, first["loc"][1:]))
+    if first["type"] == "json_invalid":
+        reason = f"{first['ctx']['error']} (byte {where})"
+        raise ProblemError(400, "invalid_json", f"the body must be JSON in UTF-8: {reason}") from None
+    if not where:  # the body as a whole
+        expected = "the body must be a JSON object, with the header Content-Type: application/json"
+        if isinstance(error.body, (bytes, NoneType)):
+            raise ProblemError(415, "unsupported_media_type", expected) from None
+        raise ProblemError(422, "invalid_request", expected) from None
+    raise ProblemError(422, "invalid_request", f"{where}: {first['msg']}", param=where) from None

@@ -1,0 +1,263 @@
+"""What every request passes before a route sees it: keys, limits, time, and one shape of errors."""
+
+import asyncio
+import logging
+import re
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+from uuid import uuid4
+
+import orjson
+
+from tercet.serve.keys import Key, Scope, scope_of
+from tercet.serve.metrics import Metrics
+from tercet.serve.problems import ProblemError, problem_of
+from tercet.settings.serve import LOOPBACK, ServerConfig
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
+
+LOG = logging.getLogger("tercet.serve")
+REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+HEALTH = "/health/"
+OPEN_PATHS = ("/", "/health/live", "/health/ready")
+"""What needs no key: the page, which asks for one, and what tells whether the server lives."""
+CHANGES = re.compile(r"/v1/indexes/[^/]+/(add|update|remove)")
+SECURITY_HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+)
+API_HEADERS = (
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    (b"cache-control", b"no-store"),
+)
+
+
+class Guard:
+    """ASGI middleware around the routes."""
+
+    def __init__(self, app: App, config: ServerConfig, keys: list[Key], metrics: Metrics) -> None:
+        self.app, self.config, self.keys, self.metrics = app, config, keys, metrics
+        self._open = 0
+
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        """Answer a request, or pass on what is not one."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        exchange = Exchange(scope, send, self.config)
+        counted = not exchange.path.startswith(HEALTH)
+        self._open += counted
+        self.metrics.open_requests.set(self._open)
+        try:
+            await self._answer(exchange, receive, counted=counted)
+        except Exception as error:
+            await self._refuse(exchange, error)
+        finally:
+            self._open -= counted
+            self.metrics.open_requests.set(self._open)
+            self._note(exchange)
+
+    async def _answer(self, exchange: "Exchange", receive: Receive, *, counted: bool) -> None:
+        limits = self.config.limits
+        if counted and self._open > limits.max_requests:
+            raise ProblemError(
+                429,
+                "overloaded",
+                f"at most {limits.max_requests} requests are answered at once (max_requests): try again later",
+                limit="max_requests",
+                retry_after=1,
+            )
+        self._check_host(exchange)
+        self._check_key(exchange)
+        body = await read_body(exchange, receive, self.config)
+        routes = asyncio.ensure_future(self.app(exchange.scope, _replayed(body), exchange.send))
+        gone = asyncio.ensure_future(_disconnected(receive))
+        try:
+            await asyncio.wait(
+                {routes, gone}, timeout=limits.request_seconds, return_when=asyncio.FIRST_COMPLETED
+            )
+            if routes.done():
+                routes.result()
+            elif gone.done():
+                exchange.status = 499  # as nginx notes it: the client has gone
+            else:
+                raise ProblemError(
+                    408,
+                    "timeout",
+                    f"the answer took longer than {limits.request_seconds:g} s (request_seconds): send less, "
+                    "or try again later",
+                    limit="request_seconds",
+                )
+        finally:
+            for task in (routes, gone):
+                task.cancel()
+            await asyncio.gather(routes, gone, return_exceptions=True)
+
+    def _check_host(self, exchange: "Exchange") -> None:
+        """Without keys, a page of another site must not reach the server through a name that it controls."""
+        if self.keys or not self.config.serve.is_local:
+            return
+        host = exchange.header(b"host").decode("latin-1").rsplit(":", 1)[0].strip("[]").lower()
+        if host and host not in LOOPBACK:
+            raise ProblemError(
+                421, "wrong_host", "this server answers to localhost only: use its address, or API keys"
+            )
+
+    def _check_key(self, exchange: "Exchange") -> None:
+        changes = CHANGES.fullmatch(exchange.path) is not None
+        if changes and self.config.serve.read_only:
+            raise ProblemError(
+                403, "read_only", "this server does not change indexes: start it without --read-only"
+            )
+        if not self.keys or exchange.path in OPEN_PATHS or exchange.path.startswith("/playground/"):
+            return
+        found: Scope | None = scope_of(self.keys, exchange.key)
+        if found is None:
+            raise ProblemError(
+                401, "unauthorized", "a valid API key is needed: send Authorization: Bearer KEY"
+            )
+        if changes and found != "write":
+            raise ProblemError(
+                403, "forbidden", "this API key may not change indexes: use one with the write scope"
+            )
+
+    async def _refuse(self, exchange: "Exchange", error: Exception) -> None:
+        problem = error if isinstance(error, ProblemError) else problem_of(error)
+        self.metrics.errors.labels(problem.kind).inc()
+        if problem.status >= 500:
+            LOG.error("%s %s", exchange.request_id, problem.kind, exc_info=error)
+        await exchange.send_problem(problem)
+
+    def _note(self, exchange: "Exchange") -> None:
+        seconds = time.perf_counter() - exchange.began
+        self.metrics.requests.labels(exchange.route, str(exchange.status)).inc()
+        self.metrics.request_seconds.labels(exchange.route).observe(seconds)
+        LOG.info(
+            "%s %s %s %d %.1f ms",
+            exchange.request_id,
+            exchange.scope["method"],
+            exchange.route,
+            exchange.status,
+            1000 * seconds,
+        )
+
+
+class Exchange:
+    """A request and what was sent in answer."""
+
+    def __init__(self, scope: MutableMapping[str, Any], send: Send, config: ServerConfig) -> None:
+        self.scope, self._send, self._config = scope, send, config
+        self.began = time.perf_counter()
+        self.path: str = scope["path"]
+        given = self.header(b"x-request-id")
+        self.request_id = given.decode() if REQUEST_ID.fullmatch(given) else uuid4().hex
+        self.status = 0
+        self._is_page = self.path == "/" or self.path.startswith("/playground/")
+        scope.setdefault("state", {})["request_id"] = self.request_id
+
+    @property
+    def route(self) -> str:
+        """The path with placeholders, so that metrics have few labels."""
+        found = self.scope.get("route")
+        return str(getattr(found, "path", "")) or "other"
+
+    @property
+    def key(self) -> str | None:
+        """The API key of the request."""
+        scheme, _, token = self.header(b"authorization").decode("latin-1").partition(" ")
+        if scheme.lower() == "bearer":
+            return token.strip()
+        return self.header(b"x-api-key").decode("latin-1") or None
+
+    def header(self, name: bytes) -> bytes:
+        """A header; empty if there is none."""
+        return next((bytes(value) for key, value in self.scope["headers"] if key == name), b"")
+
+    async def send(self, message: Message) -> None:
+        """Send a part of the answer, with our headers, to a client that reads it in time."""
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            added = SECURITY_HEADERS if self._is_page else (*SECURITY_HEADERS, *API_HEADERS)
+            present = {key.lower() for key, _ in message.get("headers", ())}
+            message["headers"] = [
+                *message.get("headers", ()),
+                *(pair for pair in added if pair[0] not in present),
+                (b"x-request-id", self.request_id.encode()),
+            ]
+        async with asyncio.timeout(self._config.limits.send_seconds):
+            await self._send(message)
+
+    async def send_problem(self, problem: ProblemError) -> None:
+        """Answer with an error, unless an answer has begun."""
+        if self.status:
+            return
+        body = orjson.dumps(problem.body(self.request_id))
+        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+        if problem.retry_after is not None:
+            headers.append((b"retry-after", str(problem.retry_after).encode()))
+        if problem.status == 401:
+            headers.append((b"www-authenticate", b"Bearer"))
+        if problem.status in (408, 413):
+            headers.append((b"connection", b"close"))  # the rest of the request was not read
+        await self.send({"type": "http.response.start", "status": problem.status, "headers": headers})
+        await self.send({"type": "http.response.body", "body": body})
+
+
+async def read_body(exchange: Exchange, receive: Receive, config: ServerConfig) -> bytes:
+    """The whole body, if it is small enough and comes in time."""
+    limits = config.limits
+    too_large = ProblemError(
+        413,
+        "too_large",
+        f"a request may have {limits.max_body_bytes:,} bytes (max_body_bytes): send less at a time",
+        limit="max_body_bytes",
+    )
+    declared = exchange.header(b"content-length")
+    if declared.isdigit() and int(declared[:20]) > limits.max_body_bytes:
+        raise too_large
+    parts: list[bytes] = []
+    size, more = 0, True
+    try:
+        async with asyncio.timeout(limits.body_seconds):
+            while more:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise ProblemError(
+                        400, "incomplete", "the connection ended before the request was complete"
+                    )
+                parts.append(message.get("body", b""))
+                size, more = size + len(parts[-1]), message.get("more_body", False)
+                if size > limits.max_body_bytes:
+                    raise too_large
+    except TimeoutError:
+        raise ProblemError(
+            408,
+            "timeout",
+            f"the request did not arrive within {limits.body_seconds:g} s (body_seconds): send it faster",
+            limit="body_seconds",
+        ) from None
+    return b"".join(parts)
+
+
+def _replayed(body: bytes) -> Receive:
+    """A ``receive`` that hands out the body once, and then waits."""
+    waiting = [body]
+
+    async def receive() -> Message:
+        if waiting:
+            return {"type": "http.request", "body": waiting.pop(), "more_body": False}
+        await asyncio.Future()
+        raise AssertionError
+
+    return receive
+
+
+async def _disconnected(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,103 @@
+"""Indexes that the server searches and changes; texts are encoded by the engine."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from tercet.errors import InputError, LockedIndexError
+from tercet.index.conditions import Where
+from tercet.records import Certainty, Context, Hits
+from tercet.retrieve import RERANK_DEPTH, Retriever, reranked
+from tercet.serve.engine import Engine
+from tercet.serve.scoring import encode, score_all
+from tercet.settings.index import Mode
+
+Value = TypeVar("Value")
+
+RETRY_SECONDS = 0.05
+"""Pause before the next attempt while another process writes to the index."""
+
+
+class Found(NamedTuple):
+    """Search results, and the truncated tokens of the context."""
+
+    hits: Hits
+    context_truncated: int
+
+
+class ServedIndex:
+    """An index, the model that encodes its candidates, and a reranker."""
+
+    def __init__(self, name: str, retriever: Retriever, *, model: str, reranker: str | None) -> None:
+        self.name, self.retriever = name, retriever
+        self.model, self.reranker = model, reranker
+        self._writing = asyncio.Lock()
+
+    def __len__(self) -> int:
+        return len(self.retriever)
+
+    async def search(
+        self,
+        engine: Engine,
+        context: Context,
+        k: int,
+        *,
+        mode: Mode = "vectors",
+        where: Where | None = None,
+        rerank: int | None = None,
+        exact: bool = False,
+    ) -> Found:
+        """The ``k`` best candidates; ``rerank`` is how many the reranker reads, by default none."""
+        if rerank and self.reranker is None:
+            raise InputError("there is no reranker: start the server with --reranker cross")
+        depth = min(rerank or 0, 10 * RERANK_DEPTH)
+        encoded = None if mode == "lexical" else await encode(engine, self.model, [context], "context")
+        (hits,) = await asyncio.to_thread(
+            self.retriever.search_codes,
+            [context],
+            None if encoded is None else encoded.codes,
+            max(k, depth),
+            mode=mode,
+            where=where,
+            exact=exact,
+        )
+        if depth and hits and self.reranker is not None:
+            parts = await asyncio.to_thread(self.retriever.parts_to_rerank, hits[:depth])
+            scored = await score_all(engine, self.reranker, [context], [part.passage for part in parts])
+            hits = reranked(hits, parts, scored.scores.values[0], depth)
+        elif depth:
+            hits = Hits((), Certainty.RERANKED)
+        return Found(Hits(hits[:k], hits.certainty), 0 if encoded is None else int(encoded.truncated[0]))
+
+    async def write(self, engine: Engine, candidates: Iterable[Any], *, update: bool) -> int:
+        """Add candidates, or replace those whose ids are known; returns how many. All or none are stored."""
+        passages = await asyncio.to_thread(self.retriever.passages, candidates, with_ids=update)
+        if not passages.items:
+            raise InputError("there are no candidates: give at least one")
+        encoded = await encode(engine, self.model, passages.texts, "candidate")
+        vectors = np.ascontiguousarray(encoded.codes.vectors[:, 0])
+        async with self._writing:
+            await _when_free(lambda: self.retriever.write(passages, vectors, update=update))
+        return len(passages.items)
+
+    async def remove(self, ids: Sequence[str]) -> int:
+        """Remove candidates, which must exist; returns how many."""
+        if not ids:
+            raise InputError("there are no ids: give at least one")
+        async with self._writing:
+            await _when_free(lambda: self.retriever.remove(ids))
+        return len(ids)
+
+
+async def _when_free(write: Callable[[], Value]) -> Value:
+    """What ``write`` returns, which waits while another process writes.
+
+    A write that began is completed, even if the client has gone: it is never half done.
+    """
+    while True:
+        try:
+            return await asyncio.shield(asyncio.to_thread(write))
+        except LockedIndexError:
+            await asyncio.sleep(RETRY_SECONDS)

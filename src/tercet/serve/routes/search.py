@@ -1,0 +1,106 @@
+"""``/v1/search`` and changes of indexes."""
+
+import time
+from dataclasses import asdict
+
+from fastapi import APIRouter, Response
+
+from tercet.serve.json_body import JsonRoute, respond
+from tercet.serve.problems import ProblemError
+from tercet.serve.routes.inputs import Ready, check_k, check_number, checked_context
+from tercet.serve.schemas import (
+    IndexList,
+    RemoveRequest,
+    SearchRequest,
+    SearchResponse,
+    WriteRequest,
+    WriteResponse,
+)
+from tercet.serve.service import Service
+from tercet.settings.serve import ServeLimits
+
+router = APIRouter(route_class=JsonRoute, tags=["search"])
+
+
+@router.post("/v1/search", response_model=SearchResponse)
+async def search(request: SearchRequest, service: Ready) -> Response:
+    """The best candidates of an index."""
+    began = time.perf_counter()
+    limits, index = service.config.limits, service.index(request.index)
+    found = await index.search(
+        service.engine,
+        checked_context(request.context, limits),
+        check_k(request.k, limits),
+        mode=request.mode,
+        where=request.where,
+        rerank=request.rerank,
+        exact=request.exact,
+    )
+    return respond(
+        {
+            "index": index.name,
+            "model": index.model,
+            "hits": [asdict(hit) for hit in found.hits],
+            "certainty": found.hits.certainty.value,
+            "context_truncated": found.context_truncated,
+            "seconds": time.perf_counter() - began,
+        }
+    )
+
+
+@router.get("/v1/indexes", response_model=IndexList)
+async def indexes(service: Ready) -> Response:
+    """The indexes."""
+    data = [
+        {
+            "id": name,
+            "size": len(index),
+            "model": index.model,
+            "kind": service.scorer(index.model).kind,
+            "reranker": index.reranker,
+        }
+        for name, index in service.indexes.items()
+    ]
+    return respond({"object": "list", "data": data})
+
+
+@router.post("/v1/indexes/{index}/add", response_model=WriteResponse)
+async def add(index: str, request: WriteRequest, service: Ready) -> Response:
+    """Add candidates; ids that are known already are an error, and then nothing is added."""
+    return await _write(service, index, request, update=False)
+
+
+@router.post("/v1/indexes/{index}/update", response_model=WriteResponse)
+async def update(index: str, request: WriteRequest, service: Ready) -> Response:
+    """Replace candidates by their ids, and add those with new ids."""
+    return await _write(service, index, request, update=True)
+
+
+@router.post("/v1/indexes/{index}/remove", response_model=WriteResponse)
+async def remove(index: str, request: RemoveRequest, service: Ready) -> Response:
+    """Remove candidates by their ids; an unknown one is an error, and then nothing is removed."""
+    check_number(len(request.ids), service.config.limits)
+    served = service.index(index)
+    changed = await served.remove(request.ids)
+    return respond({"index": index, "changed": changed, "size": len(served)})
+
+
+async def _write(service: Service, name: str, request: WriteRequest, *, update: bool) -> Response:
+    served, limits = service.index(name), service.config.limits
+    check_number(len(request.candidates), limits)
+    for position, candidate in enumerate(request.candidates):
+        text = candidate if isinstance(candidate, str) else candidate.get("text")
+        _check_text_length(text, position, limits)
+    changed = await served.write(service.engine, request.candidates, update=update)
+    return respond({"index": name, "changed": changed, "size": len(served)})
+
+
+def _check_text_length(text: object, position: int, limits: ServeLimits) -> None:
+    if isinstance(text, str) and len(text) > limits.max_text_characters:
+        raise ProblemError(
+            413,
+            "too_large",
+            f"candidate {position} has {len(text):,} characters, and a text may have "
+            f"{limits.max_text_characters:,} (max_text_characters): split it",
+            limit="max_text_characters",
+        )

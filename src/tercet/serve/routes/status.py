@@ -1,0 +1,57 @@
+"""Models, health and metrics."""
+
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+
+from tercet.serve.json_body import JsonRoute, respond
+from tercet.serve.routes.inputs import Ready
+from tercet.serve.schemas import Health, ModelList
+from tercet.serve.service import Service
+
+router = APIRouter(route_class=JsonRoute, tags=["status"])
+
+
+@router.get("/v1/models", response_model=ModelList)
+async def models(service: Ready) -> Response:
+    """The loaded models."""
+    return respond({"object": "list", "data": [_model(service, name) for name in service.engine.names]})
+
+
+@router.get("/health/live", response_model=Health)
+async def live() -> Response:
+    """Whether the process answers."""
+    return respond({"status": "alive"})
+
+
+@router.get("/health/ready", response_model=Health, responses={503: {"model": Health}})
+async def ready(request: Request) -> Response:
+    """Whether the models are loaded and warmed up; 503 before that."""
+    is_ready = request.app.state.service.ready
+    answer = respond({"status": "ready" if is_ready else "loading"})
+    answer.status_code = 200 if is_ready else 503
+    return answer
+
+
+@router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
+async def metrics(request: Request) -> Response:
+    """Metrics in Prometheus' format."""
+    state = request.app.state
+    return Response(state.metrics.text(state.service.engine), media_type="text/plain; version=0.0.4")
+
+
+def _model(service: Service, name: str) -> dict[str, Any]:
+    scorer: Any = service.scorer(name)
+    return {
+        "id": name,
+        "object": "model",
+        "created": 0,
+        "owned_by": "tercet",
+        "kind": scorer.kind,
+        "width": getattr(scorer, "width", None),
+        "codes": getattr(scorer, "max_codes", None),
+        "max_tokens": scorer.tokenizer.max_tokens,
+        "calibrated": scorer.calibration is not None,
+        "precision": scorer.precision,
+        "fingerprint": service.fingerprints[name],
+    }
