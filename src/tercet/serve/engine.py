@@ -104,6 +104,8 @@ class Engine:
             OverloadedError: too much waits already.
         """
         loaded = self._loaded(name)
+        if not texts:
+            return []
         job = Job(self._loop.create_future(), [None] * len(texts), len(texts))
         job.done.add_done_callback(_seen)
         items, new = self._join(loaded, lane, texts, job)
