@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: demo test lint bench fuzz kills mutants research-test results clean
+.PHONY: demo test lint bench fuzz kills mutants openapi research-test results clean
 
 demo: $(READY)
 	@$(BIN)/tercet demo
@@ -36,6 +36,9 @@ fuzz: $(READY)
 
 kills: $(READY)
 	$(BIN)/python tests/kill/run.py --writing 100 --training 50 --encoding 50 --full 40
+
+openapi: $(READY)
+	$(BIN)/python -m tercet.serve.openapi > docs/openapi.json
 
 research-test: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/pytest research/tests

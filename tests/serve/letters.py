@@ -1,4 +1,4 @@
-"""A model whose results are known: the number of letters of a text. Its time is under the control of a test."""
+"""A model whose results are known: the number of letters. Its time is under the control of a test."""
 
 import threading
 from collections.abc import Sequence
