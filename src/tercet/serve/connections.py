@@ -1,9 +1,11 @@
 """Connections that send no request for too long are closed."""
 
-import asyncio
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+LAST_REQUEST_SECONDS = 0.5
+"""How long an idle connection stays open when the server stops."""
 
 
 class PatientProtocol(HttpToolsProtocol):
@@ -36,6 +38,10 @@ class PatientProtocol(HttpToolsProtocol):
         self._patience.cancel()
         super().on_headers_complete()
 
+    def shutdown(self) -> None:
+        """Close soon: a request may be on its way already, and is answered first."""
+        self.loop.call_later(LAST_REQUEST_SECONDS, super().shutdown)
+
     def _lose_patience(self) -> None:
-        if isinstance(self.transport, asyncio.Transport) and not self.transport.is_closing():
+        if not self.transport.is_closing():
             self.transport.abort()

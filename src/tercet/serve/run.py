@@ -64,6 +64,8 @@ def run_server(config: ServerConfig, bound: socket.socket, on_ready: Callable[[S
         failures.append(error)
         server.should_exit = True
 
+    for number in (signal.SIGTERM, signal.SIGINT):  # uvicorn raises them again after it has stopped
+        signal.signal(number, lambda *_: None)
     server = uvicorn.Server(_uvicorn_config(config, create_app(config, on_ready=on_ready, on_failure=fail)))
     server.run(sockets=[bound])
     if failures:

@@ -1,0 +1,308 @@
+"""The server as a process: slow and vanishing clients, keys, signals, kills, and several workers."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+import pytest
+from tests.conftest import SENTENCES
+from tests.serve.running import Running, running, tiny_models, tiny_options
+
+import tercet
+
+RANK = {"context": "the old cat", "candidates": SENTENCES}
+READ, WRITE = "reading-is-allowed", "writing-is-allowed"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_models(tmp_path_factory.mktemp("models"))
+
+
+def connect(server: Running) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", server.port), timeout=20)
+
+
+def head(length: int, path: str = "/v1/rank") -> bytes:
+    return (
+        f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        f"Content-Length: {length}\r\n\r\n"
+    ).encode()
+
+
+def closed(connection: socket.socket) -> bool:
+    """Whether the server ends the connection, after whatever it sends."""
+    try:
+        while connection.recv(65536):
+            pass
+    except ConnectionResetError:
+        pass
+    except TimeoutError:
+        return False
+    return True
+
+
+@pytest.fixture(scope="module")
+def impatient(folder: Path, tmp_path_factory: pytest.TempPathFactory):
+    """A server that waits for clients for a second only."""
+    limits = ["body_seconds=1", "send_seconds=2", "request_seconds=20", "max_requests=20"]
+    options = [part for limit in limits for part in ("--set", f"limits.{limit}")]
+    with running(tmp_path_factory.mktemp("log") / "log", *tiny_options(folder), *options) as server:
+        yield server
+
+
+def test_a_slow_sender_is_told_so(impatient: Running) -> None:
+    with connect(impatient) as connection:
+        connection.sendall(head(100) + b'{"context"')
+        answer = connection.recv(65536)
+        assert answer.startswith(b"HTTP/1.1 408")
+        assert b'"limit":"body_seconds"' in answer
+
+
+@pytest.mark.parametrize("sent", [b"", b"POST /v1/rank HT", b"POST /v1/rank HTTP/1.1\r\nHost: loc"])
+def test_a_connection_without_a_request_is_closed(impatient: Running, sent: bytes) -> None:
+    with connect(impatient) as connection:
+        connection.sendall(sent)
+        began = time.monotonic()
+        assert closed(connection)
+        assert time.monotonic() - began < 8
+
+
+def test_a_second_request_that_never_ends_is_closed(impatient: Running) -> None:
+    body = json.dumps(RANK).encode()
+    with connect(impatient) as connection:
+        connection.sendall(head(len(body)) + body)
+        assert connection.recv(65536).startswith(b"HTTP/1.1 200")
+        connection.sendall(b"POST /v1/rank HT")
+        assert closed(connection)
+
+
+def test_a_client_that_vanishes_leaves_nothing_behind(impatient: Running) -> None:
+    body = json.dumps(RANK).encode()
+    for _ in range(30):
+        with connect(impatient) as connection:
+            connection.sendall(head(len(body)) + body)
+        with connect(impatient) as connection:
+            connection.sendall(head(len(body)) + body[:20])
+    end = time.monotonic() + 10
+    while time.monotonic() < end:
+        metrics = httpx.get(f"{impatient.url}/metrics").text
+        if "tercet_open_requests 1.0" in metrics and 'tercet_queue_tokens{model="bi"} 0.0' in metrics:
+            break
+        time.sleep(0.1)
+    else:
+        pytest.fail(metrics)
+    assert impatient.post("/v1/rank", RANK).status_code == 200
+
+
+def test_a_client_that_never_reads_is_dropped(impatient: Running) -> None:
+    body = json.dumps({"input": ["a dog"] * 2000, "model": "bi"}).encode()
+    connections = []
+    for _ in range(10):
+        connection = socket.socket()
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.connect(("127.0.0.1", impatient.port))
+        connection.sendall((head(len(body), "/v1/embeddings") + body) * 3)
+        connections.append(connection)
+    end = time.monotonic() + 20
+    while time.monotonic() < end and "tercet_open_requests 1.0" not in httpx.get(f"{impatient.url}/metrics").text:
+        time.sleep(0.2)
+    assert "tercet_open_requests 1.0" in httpx.get(f"{impatient.url}/metrics").text
+    assert impatient.post("/v1/rank", RANK).status_code == 200
+    for connection in connections:
+        connection.close()
+
+
+def test_too_many_requests_at_once_are_refused_with_a_time(impatient: Running) -> None:
+    connections = [connect(impatient) for _ in range(40)]
+    for connection in connections:
+        connection.sendall(head(100))
+    time.sleep(0.3)
+    refused = impatient.post("/v1/rank", RANK)
+    assert (refused.status_code, refused.json()["error"]["limit"]) == (429, "max_requests")
+    assert int(refused.headers["retry-after"]) >= 1
+    assert httpx.get(f"{impatient.url}/health/live").status_code == 200
+    for connection in connections:
+        connection.close()
+
+
+def test_keys_have_scopes(folder: Path, tmp_path: Path) -> None:
+    keys = tmp_path / "keys"
+    keys.write_text(f"# who may do what\nread {READ}\n")
+    environment = {"TERCET_API_KEYS": f"write {WRITE}"}
+    options = [*tiny_options(folder, "bi"), "--keys-file", str(keys)]
+    with running(tmp_path / "log", *options, environment=environment) as server:
+
+        def status(path: str, body: object, **headers: str | bytes) -> int:
+            return server.post(path, body, headers=headers).status_code
+
+        reader, writer = ({"authorization": f"Bearer {key}"} for key in (READ, WRITE))
+        change = {"candidates": [{"id": "new", "text": "new"}]}
+        assert status("/v1/rank", RANK) == 401
+        assert status("/v1/rank", RANK, authorization="Bearer reading-is-not-allowed") == 401
+        assert status("/v1/rank", RANK, authorization=f"Bearer {READ}x") == 401
+        assert status("/v1/rank", RANK, authorization="Bearer é".encode()) == 401
+        assert status("/v1/rank", RANK, **reader) == 200
+        assert status("/v1/rank", RANK, **{"x-api-key": READ}) == 200
+        assert status("/v1/indexes/faq/update", change, **reader) == 403
+        assert status("/v1/indexes/faq/update", change, **writer) == 200
+        assert status("/v1/indexes/faq/remove", {"ids": ["new"]}, **writer) == 200
+        assert httpx.get(f"{server.url}/metrics").status_code == 401
+        assert httpx.get(f"{server.url}/health/ready").status_code == 200
+        assert httpx.get(server.url).status_code == 200
+        log = server.log.read_text()
+        assert READ not in log
+        assert WRITE not in log
+
+
+def serve(*options: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """A server that is expected not to start."""
+    return subprocess.run(
+        [sys.executable, "-m", "tercet", "serve", *options],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, **environment},
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "environment", "reason"),
+    [
+        (["--host", "0.0.0.0"], {}, "needs API keys"),
+        (["--host", "0.0.0.0"], {"TERCET_API_KEYS": "read short"}, "at least 16"),
+        ([], {"TERCET_API_KEYS": "secret-without-a-scope"}, "must have the form"),
+        (["--keys-file", "missing"], {}, "cannot be read"),
+        (["--model", "no-such-folder/"], {}, "no-such-folder"),
+        (["--model", "a b=bi"], {}, "the name of a model"),
+        (["--model", "bi", "--model", "bi"], {}, "called bi"),
+        (["--model", "bi", "--index", "missing.tercet"], {}, "missing.tercet"),
+        (["--set", "limits.max_textz=1"], {}, "max_textz"),
+        (["--set", "limits.max_texts=0"], {}, "at least 1"),
+        ([], {"TERCET_LIMITS_MAX_K": "many"}, "max_k"),
+        (["--port", "70000"], {}, "65535"),
+    ],
+)
+def test_a_server_that_cannot_start_says_why(
+    options: list[str], environment: dict[str, str], reason: str
+) -> None:
+    found = serve("--port", "0", *options, **environment) if "--port" not in options else serve(*options)
+    assert found.returncode == 1
+    assert reason in found.stderr.replace("\n", " ")
+    assert "secret-without-a-scope" not in found.stderr
+
+
+def test_a_port_that_is_taken_is_named() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        found = serve("--port", str(port))
+    assert found.returncode == 1
+    assert f"cannot listen on 127.0.0.1:{port}" in found.stderr
+
+
+def test_settings_come_from_file_environment_and_command_line(folder: Path, tmp_path: Path) -> None:
+    file = tmp_path / "server.toml"
+    file.write_text(
+        f'[serve]\nmodels = {{ small = "{folder / "bi"}" }}\n[limits]\nmax_texts = 3\nmax_k = 3\n'
+        "max_explained_characters = 3\n"
+    )
+    environment = {"TERCET_LIMITS_MAX_K": "4", "TERCET_LIMITS_MAX_EXPLAINED_CHARACTERS": "4"}
+    options = ["--config", str(file), "--set", "limits.max_explained_characters=5"]
+    with running(tmp_path / "log", *options, environment=environment) as server:
+        assert [each["id"] for each in httpx.get(f"{server.url}/v1/models").json()["data"]] == ["small"]
+        many = {"context": "a", "candidates": ["b"] * 4}
+        assert "may have 3 texts" in server.post("/v1/rank", many).json()["error"]["message"]
+        long = {"context": "abc", "candidate": "def"}
+        assert "may have 5 characters" in server.post("/v1/explain", long).json()["error"]["message"]
+
+
+def test_every_accepted_request_is_answered_after_sigterm(folder: Path, tmp_path: Path) -> None:
+    with running(tmp_path / "log", *tiny_options(folder)) as server:
+        outcomes: list[str] = []
+
+        def ask(number: int) -> None:
+            try:
+                while True:
+                    outcomes.append(str(server.post("/v1/rank", {**RANK, "context": f"cat {number}"}).status_code))
+            except (httpx.ConnectError, httpx.ReadError, httpx.WriteError):
+                outcomes.append("refused")  # nobody listens any more
+
+        with ThreadPoolExecutor(16) as pool:
+            asking = [pool.submit(ask, number) for number in range(16)]
+            time.sleep(1)
+            server.process.send_signal(signal.SIGTERM)
+            for each in asking:
+                each.result(timeout=30)
+        assert server.process.wait(30) == 0
+        accepted = server.log.read_text().count("POST /v1/rank")
+    assert set(outcomes) == {"200", "refused"}
+    assert outcomes.count("200") == accepted
+
+
+def test_the_index_has_every_acknowledged_candidate_after_a_kill(folder: Path, tmp_path: Path) -> None:
+    index = tmp_path / "killed.tercet"
+    with tercet.Retriever(folder / "bi", path=index) as retriever:
+        retriever.add(SENTENCES)
+    acknowledged: list[str] = []
+    for round_ in range(3):
+        options = ["--model", str(folder / "bi"), "--index", str(index)]
+        with running(tmp_path / "log", *options) as server:
+            written_before = len(acknowledged)
+
+            def write(name: str, server: Running = server) -> None:
+                for number in range(10_000):
+                    id_ = f"{name}-{number}"
+                    try:
+                        body = {"candidates": [{"id": id_, "text": f"the cat {id_}"}]}
+                        answer = server.post("/v1/indexes/killed/add", body)
+                    except httpx.HTTPError:
+                        return
+                    if answer.status_code == 200:
+                        acknowledged.append(id_)
+
+            with ThreadPoolExecutor(4) as pool:
+                writers = [pool.submit(write, f"{round_}-{letter}") for letter in "abcd"]
+                while len(acknowledged) < written_before + 15:
+                    time.sleep(0.01)
+                server.process.kill()
+                for each in writers:
+                    each.result(timeout=30)
+        with tercet.Retriever.open(index, folder / "bi") as retriever:
+            assert not [id_ for id_ in acknowledged if id_ not in retriever]
+            assert retriever.problems() == []
+
+
+def test_workers_share_an_index_and_their_metrics(folder: Path, tmp_path: Path) -> None:
+    index = tmp_path / "shared.tercet"
+    with tercet.Retriever(folder / "bi", path=index) as retriever:
+        retriever.add(SENTENCES)
+    options = ["--model", str(folder / "bi"), "--index", str(index), "--workers", "2"]
+    with running(tmp_path / "log", *options) as server:
+
+        def write(number: int) -> int:
+            body = {"candidates": [{"id": f"new-{number}", "text": f"the cat number {number}"}]}
+            return server.post("/v1/indexes/shared/add", body).status_code
+
+        with ThreadPoolExecutor(8) as pool:
+            assert set(pool.map(write, range(40))) == {200}
+        sizes = {httpx.get(f"{server.url}/v1/indexes").json()["data"][0]["size"] for _ in range(20)}
+        assert sizes == {len(SENTENCES) + 40}
+        metrics = httpx.get(f"{server.url}/metrics").text
+        assert 'tercet_requests_total{route="/v1/indexes/{index}/add",status="200"} 40.0' in metrics
+        server.process.terminate()
+        assert server.process.wait(30) == 0
+
+
+def test_a_worker_that_cannot_start_ends_the_server(folder: Path) -> None:
+    found = serve("--port", "0", "--workers", "2", "--model", "no-such-folder/")
+    assert found.returncode == 1
+    assert "no-such-folder" in found.stderr
