@@ -21,7 +21,8 @@ class Limits:
     """
 
     max_line_bytes: int = 64 << 20
-    """Bytes of a line, and of a CSV row, whose quoted cells may have several lines."""
+    """Bytes of a line, of a CSV row, whose quoted cells may have several lines, and of a value in Parquet,
+    where each value within a list counts 8 bytes more."""
     max_unpacked_bytes: int = 64 << 30
     """Bytes of a ``.gz`` or Parquet file after decompression. Its lines are read one at a time."""
     max_json_bytes: int = 256 << 20
