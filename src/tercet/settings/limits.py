@@ -42,6 +42,8 @@ class Limits:
     """Hidden, intermediate and embedding sizes in ``config.json``."""
     max_labels: int = 100_000
     """Classes in ``config.json``."""
+    max_token_id: int = 10_000_000
+    """Ids of tokens in ``tokenizer.json``."""
     max_tokenizer_steps: int = 64
     """Normalizers, pre-tokenizers and post-processors in ``tokenizer.json``, those in sequences included."""
     max_tokenizer_growth: int = 100
