@@ -58,8 +58,9 @@ def test_a_mistyped_name_suggests_the_closest_one_without_the_network(name: str,
     with pytest.raises(ModelError) as caught:
         resolve_model(name)
     assert str(caught.value) == (
-        f"there is no model {name} (did you mean {meant}?): give one of bi, poly, cross, all-MiniLM-L6-v2, a "
-        f'folder, or a hub id (org/name); for a hub id without an organization, run "hf download {name}" first'
+        f"there is no model {name} (did you mean {meant}?): give one of bi, poly, cross, all-MiniLM-L6-v2, "
+        "a folder, or a hub id (org/name); for a hub id without an organization, "
+        f'run "hf download {name}" first'
     )
 
 
