@@ -209,6 +209,14 @@ def test_a_layer_of_a_negative_width_is_refused(tiny_folder: FolderOf, tmp_path:
     assert_refused(folder, str(dense), "does not describe a model")
 
 
+def test_a_module_whose_name_is_too_long_is_refused(tiny: tercet.BiEncoder, tmp_path: Path) -> None:
+    folder = tiny.save(tmp_path / "saved")
+    modules = json.loads((folder / "modules.json").read_text())
+    modules[0]["path"] = "a" * 300
+    (folder / "modules.json").write_text(json.dumps(modules))
+    assert_refused(folder, f"{folder} refers to the module aaa", "cannot be looked up: File name too long")
+
+
 # weights in several files
 
 

@@ -211,6 +211,12 @@ def test_a_delta_is_refused_as_a_backbone() -> None:
         tercet.CrossEncoder.from_backbone("cross", device="cpu")
 
 
+@pytest.mark.parametrize("name", ["a" * 300, f"./{'a' * 300}"])
+def test_a_name_that_is_too_long_for_a_file_is_refused(name: str) -> None:
+    with pytest.raises(ModelError, match=r"cannot look up the model .*aaa…: File name too long"):
+        resolve_model(name)
+
+
 @pytest.mark.parametrize("name", ["", " "])
 def test_an_empty_name_is_refused(name: str) -> None:
     with pytest.raises(ModelError, match="the model name is empty: give one of bi, poly, cross"):

@@ -16,8 +16,9 @@ from huggingface_hub.errors import (
 from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
 
 from tercet.errors import MissingExtraError, ModelError, NetworkWarning
-from tercet.files.paths import looks_like_path
+from tercet.files.paths import looks_like_path, lookup_problem
 from tercet.formats.manifest import NAME as MANIFEST
+from tercet.inputs import SHOWN_CHARACTERS, shortened
 
 PACKAGED = ("bi", "poly", "cross")
 """Models that are installed with tercet."""
@@ -99,6 +100,8 @@ def _local_folder(source: object) -> Path | None:
     if len(name) > MAX_NAME:
         raise ModelError(f"a model name has at most {MAX_NAME} characters, got {len(name)}")
     path = Path(source)
+    if problem := lookup_problem(path):
+        raise ModelError(f"cannot look up the model {shortened(name, SHOWN_CHARACTERS)}: {problem}: check it")
     if path.is_dir():
         return path / RUN_MODEL if _is_run(path) else path
     if path.exists():
