@@ -43,6 +43,13 @@ def test_lines_end_at_line_feeds_of_two_bytes(tmp_path: Path) -> None:
     assert len(list(read_rows(file, FileConfig(encoding="utf-16-be")))) == 2
 
 
+@pytest.mark.timeout(60)
+def test_a_wide_line_of_characters_with_the_byte_of_a_line_feed_takes_linear_time(tmp_path: Path) -> None:
+    line = "ਊ" * 500_000  # U+0A0A: the bytes are split after each byte 0A
+    file = written(tmp_path / "a.txt", f"{line}\nend".encode("utf-16"))
+    assert [row.columns["text"] for row in read_rows(file)] == [line, "end"]
+
+
 @pytest.mark.parametrize(
     ("content", "advice"),
     [

@@ -14,18 +14,34 @@ from tercet.errors import DataError
 ROOT = Path(__file__).parents[2]
 
 MEASURED = """
-import resource, sys
+import re, sys
+from pathlib import Path
 from tercet.data.rows import read_rows
 from tercet.errors import DataError
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+def peak():  # ru_maxrss would include the memory of the process that started this one
+    return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
+before = peak()
 try:
     for row in read_rows(sys.argv[1]):
-        pass
+        row.columns[sys.argv[2]]
 except DataError as error:
     print(error)
-print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
+print((peak() - before) // 1024)
 """
 """Prints the error, and how many MB reading a file took."""
+
+
+def measured(path: Path, column: str) -> list[str]:
+    """The error, if there is one, and the MB that reading a column took, with a limit of 10 MiB."""
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "TERCET_MAX_LINE_BYTES": str(10 << 20)}
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURED, str(path), column],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.splitlines()
 
 
 @pytest.mark.parametrize("suffix", [".txt", ".jsonl", ".csv", ".tsv", ".json"])
@@ -33,18 +49,22 @@ def test_a_gzip_bomb_of_one_line_takes_no_more_memory_than_the_limit(suffix: str
     path = tmp_path / f"bomb{suffix}.gz"
     block = gzip.compress(b"x" * (20 << 20), compresslevel=1)
     path.write_bytes(block * 20)  # 400 MB in one line
-    environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "TERCET_MAX_LINE_BYTES": str(10 << 20)}
-    done = subprocess.run(
-        [sys.executable, "-c", MEASURED, str(path)],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    error, used = done.stdout.splitlines()
+    error, used = measured(path, "text")
     assert "line 1: the line has more than 10,485,760 bytes" in error
     assert "TERCET_MAX_LINE_BYTES" in error
     assert int(used) < 60
+
+
+def test_a_parquet_bomb_takes_no_memory_whether_it_is_used_or_not(tmp_path: Path) -> None:
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    table = arrow.table({"text": ["short"], "bomb": ["x" * (400 << 20)]})
+    parquet.write_table(table, tmp_path / "bomb.parquet", compression="zstd", use_dictionary=False)
+    assert (tmp_path / "bomb.parquet").stat().st_size < 1 << 20
+    (used,) = measured(tmp_path / "bomb.parquet", "text")
+    assert int(used) < 200  # mostly pyarrow itself
+    error, used = measured(tmp_path / "bomb.parquet", "bomb")
+    assert "a value in column 'bomb' is 419,430," in error
+    assert int(used) < 200
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])

@@ -362,6 +362,16 @@ def test_reranking_deeper_than_100_keeps_the_metrics_at_100(tmp_path: Path) -> N
     assert plain.rows[0].estimates["MAP@100"].value == 0
 
 
+@pytest.mark.parametrize("depth", [10**18, 10**26])
+def test_a_rerank_depth_beyond_the_corpus_means_all_documents(depth: int) -> None:
+    task = load_task(read_task("sample:abstracts.en"))
+    models = [parse_model_name("bm25")]
+    table = Evaluation(models, reranker="tfidf", rerank_depth=depth).table(task)
+    whole = Evaluation(models, reranker="tfidf", rerank_depth=len(task.data.documents)).table(task)
+    assert [row.first.rankings for row in table.rows] == [row.first.rankings for row in whole.rows]
+    assert table.notes == whole.notes
+
+
 def test_a_rerank_depth_below_one_is_rejected() -> None:
     with pytest.raises(InputError, match="rerank_depth must be at least 1, got 0"):
         Evaluation([parse_model_name("bm25")], reranker="tfidf", rerank_depth=0)

@@ -209,6 +209,14 @@ def test_a_layer_of_a_negative_width_is_refused(tiny_folder: FolderOf, tmp_path:
     assert_refused(folder, str(dense), "does not describe a model")
 
 
+def test_a_module_whose_name_is_too_long_is_refused(tiny: tercet.BiEncoder, tmp_path: Path) -> None:
+    folder = tiny.save(tmp_path / "saved")
+    modules = json.loads((folder / "modules.json").read_text())
+    modules[0]["path"] = "a" * 300
+    (folder / "modules.json").write_text(json.dumps(modules))
+    assert_refused(folder, f"{folder} refers to the module aaa", "cannot be looked up: File name too long")
+
+
 # weights in several files
 
 
@@ -324,6 +332,36 @@ def test_a_tokenizer_that_asks_for_too_much_is_refused_at_once(
 ) -> None:
     change_tokenizer(plain, **sections)
     assert_refused(plain, str(plain / "tokenizer.json"), f"TERCET_MAX_{limit}")
+
+
+@pytest.mark.parametrize("place", ["vocabulary", "added token"])
+def test_a_huge_token_id_is_refused_before_the_library_reads_it(plain: Path, place: str) -> None:
+    content = json.loads((plain / "tokenizer.json").read_text())
+    if place == "vocabulary":
+        content["model"]["vocab"]["huge"] = 10**9
+    else:
+        content["added_tokens"].append({**content["added_tokens"][-1], "id": 10**9, "content": "huge"})
+    change_tokenizer(plain, **content)
+    assert_refused(plain, "the highest id of a token in", "1,000,000,000", "raise TERCET_MAX_TOKEN_ID")
+
+
+def test_a_token_id_beyond_the_model_is_refused_although_there_are_few_tokens(plain: Path) -> None:
+    content = json.loads((plain / "tokenizer.json").read_text())
+    word = next(word for word in content["model"]["vocab"] if word.isalpha())
+    content["model"]["vocab"][word] = 5_000
+    change_tokenizer(plain, **content)
+    assert_refused(plain, "a token with the id 5000", "they do not belong together")
+
+
+@pytest.mark.parametrize("template", ["single", "pair"])
+def test_a_template_with_an_id_beyond_the_model_is_refused(plain: Path, template: str) -> None:
+    content = json.loads((plain / "tokenizer.json").read_text())
+    parts = {name: content["post_processor"][name] for name in ("single", "pair")}
+    special = {"id": "huge", "ids": [5_000], "tokens": ["huge"]}
+    parts[template] = [{"SpecialToken": {"id": "huge", "type_id": 0}}, *parts[template]]
+    known = content["post_processor"]["special_tokens"] | {"huge": special}
+    change_tokenizer(plain, post_processor={"type": "TemplateProcessing", **parts, "special_tokens": known})
+    assert_refused(plain, "a token with the id 5000", "they do not belong together")
 
 
 @pytest.mark.parametrize("content", ["{", "[" * 100_000, "[]", '{"normalizer": {"type": "Replace"}}'])

@@ -49,6 +49,33 @@ def test_a_packaged_model_loads_without_the_network(name: str) -> None:
     assert tercet.load(name, device="cpu").kind == name
 
 
+@pytest.mark.usefixtures("hub_cache", "no_network")
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("bii", "bi"), ("Polly", "poly"), ("all-minilm-l6", "all-MiniLM-L6-v2")],
+)
+def test_a_mistyped_name_suggests_the_closest_one_without_the_network(name: str, meant: str) -> None:
+    with pytest.raises(ModelError) as caught:
+        resolve_model(name)
+    assert str(caught.value) == (
+        f"there is no model {name} (did you mean {meant}?): give one of bi, poly, cross, all-MiniLM-L6-v2, "
+        "a folder, or a hub id (org/name); for a hub id without an organization, "
+        f'run "hf download {name}" first'
+    )
+
+
+@pytest.mark.usefixtures("hub_cache", "no_network")
+def test_a_name_that_is_like_no_other_gets_no_suggestion() -> None:
+    with pytest.raises(ModelError, match="there is no model quux: give one of bi"):
+        resolve_model("quux")
+
+
+@pytest.mark.usefixtures("no_network")
+def test_a_name_without_an_organization_loads_from_the_cache(hub_cache: Path) -> None:
+    (hub_cache / "models--org--tiny").rename(hub_cache / "models--tiny")
+    assert tercet.load("tiny", device="cpu").width == 16
+
+
 @pytest.mark.usefixtures("hub_cache")
 def test_a_hub_model_that_cannot_be_downloaded_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
@@ -182,6 +209,12 @@ def test_a_packaged_model_whose_files_are_missing_is_reported(
 def test_a_delta_is_refused_as_a_backbone() -> None:
     with pytest.raises(ModelError, match="cannot serve as a backbone: name the model it was trained from"):
         tercet.CrossEncoder.from_backbone("cross", device="cpu")
+
+
+@pytest.mark.parametrize("name", ["a" * 300, f"./{'a' * 300}"])
+def test_a_name_that_is_too_long_for_a_file_is_refused(name: str) -> None:
+    with pytest.raises(ModelError, match=r"cannot look up the model .*aaa…: File name too long"):
+        resolve_model(name)
 
 
 @pytest.mark.parametrize("name", ["", " "])

@@ -73,7 +73,7 @@ def each(*readers: Callable[[Path], object]) -> Callable[[Path], None]:
 def rows(path: Path) -> None:
     """The rows, their texts and contexts, their number, and examples of a guessed reader."""
     each(
-        lambda path: list(read_rows(path)),
+        lambda path: [dict(row.columns) for row in read_rows(path)],
         lambda path: list(texts(read_rows(path))),
         lambda path: list(contexts(read_rows(path), "context")),
         lambda path: quick_count(str(path)),

@@ -98,6 +98,42 @@ def test_a_checkpoint_without_its_best_weights_is_not_whole(tmp_path: Path) -> N
         Checkpoints(tmp_path).newest_whole()
 
 
+@pytest.mark.parametrize("stray", ["", "model.safetensors", "photo.jpg", "file"])
+def test_a_later_checkpoint_that_cannot_be_replaced_is_an_error_when_resuming_starts(
+    stray: str, tmp_path: Path
+) -> None:
+    """Otherwise the run would fail hours later, when it comes to that step again."""
+    checkpoints(tmp_path, 3)
+    newest = tmp_path / "checkpoint-15"
+    if stray in ("", "file"):
+        newest.rename(tmp_path / "elsewhere")
+        newest.touch() if stray else newest.symlink_to(tmp_path / "elsewhere")
+    elif stray == "photo.jpg":
+        (newest / stray).touch()
+        flip(newest / "trainer_state.json")
+    else:
+        (newest / stray).rename(tmp_path / "elsewhere")
+        (newest / stray).symlink_to(tmp_path / "elsewhere")
+        flip(newest / "trainer_state.json")
+    what = "is a link" if stray in ("", "model.safetensors") else "was not written by tercet"
+    with pytest.raises(
+        OutputError, match=f"{what}, and training will write checkpoint-15 again: move it out"
+    ):
+        Checkpoints(tmp_path).newest_whole()
+
+
+def test_a_link_to_an_older_checkpoint_does_not_matter_unless_it_is_the_best(tmp_path: Path) -> None:
+    checkpoints(tmp_path, 2)
+    (tmp_path / "checkpoint-5").rename(tmp_path / "elsewhere")
+    (tmp_path / "checkpoint-5").symlink_to(tmp_path / "elsewhere")
+    assert Checkpoints(tmp_path).newest_whole() == tmp_path / "checkpoint-10"
+    state = tmp_path / "checkpoint-10" / "trainer_state.json"
+    state.write_text('{"best_model_checkpoint": "checkpoint-5"}')
+    Checkpoints(tmp_path).seal(10)
+    with pytest.raises(TrainingError, match=r"no whole checkpoint is left in .*checkpoint-5 is a link"):
+        Checkpoints(tmp_path).newest_whole()
+
+
 def test_no_whole_checkpoint_is_an_error_that_names_the_files(folder: Path, tiny_folder: FolderOf) -> None:
     for path in Checkpoints(folder).all():
         flip(path / "optimizer.pt")

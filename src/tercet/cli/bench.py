@@ -8,6 +8,9 @@ import typer
 from tercet.cli.progress import report_if_terminal
 from tercet.files.atomic import check_free
 
+MAX_CANDIDATES = 10_000_000
+"""The vectors of this many, of 384 numbers, take 15 GB."""
+
 
 def bench(
     out: Annotated[
@@ -21,7 +24,12 @@ def bench(
     ] = "bi",
     size: Annotated[
         list[int] | None,
-        typer.Option(min=10, help="Number of candidates; repeatable.", show_default="1000 and 100000"),
+        typer.Option(
+            min=10,
+            max=MAX_CANDIDATES,
+            help="Number of candidates; repeatable.",
+            show_default="1000 and 100000",
+        ),
     ] = None,
     rounds: Annotated[int, typer.Option(min=2, help="Number of timed rounds.")] = 5,
     device: Annotated[

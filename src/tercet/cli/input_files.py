@@ -36,10 +36,16 @@ ID_COLUMNS = ("id", "_id")
 
 @dataclass(frozen=True, kw_only=True)
 class InputFiles:
-    """How a command reads its files. Rows that cannot be used are listed in one error."""
+    """How a command reads its files. Rows that cannot be used are listed in one error.
+
+    Args:
+        keep_rest: whether the other columns of a row are used; in Parquet files they are not even read
+            otherwise.
+    """
 
     file: FileConfig
     skip_empty: bool = False
+    keep_rest: bool = True
 
     def texts(
         self, source: str, column: Sequence[str] | None, *, what: str = "texts"
@@ -64,19 +70,22 @@ class InputFiles:
 
         rows = _at_least_one(numbered(), source)
         kept = with_text(rows, column) if self.skip_empty else rows
-        return gathered(kept, lambda row: (*text_and_rest(row, column), positions[row.location]))
+        return gathered(
+            kept, lambda row: (*text_and_rest(row, column, keep=self.keep_rest), positions[row.location])
+        )
 
     def contexts(self, source: str, column: str | Sequence[str] | None) -> Iterator[tuple[Context, Rest]]:
         """The context of each row, and its other columns."""
         rows = _at_least_one(open_rows(source, self.file, what="contexts"), source)
         kept = with_text(rows, column, default="context") if self.skip_empty else rows
-        return gathered(kept, lambda row: context_and_rest(row, column))
+        return gathered(kept, lambda row: context_and_rest(row, column, keep=self.keep_rest))
 
     def pairs(self, source: str, *, context: str, candidate: str) -> Iterator[tuple[Context, str, Rest]]:
         """The context and the candidate of each row, and its other columns."""
         rows = _at_least_one(open_rows(source, self.file, what="pairs"), source)
         kept = with_all(rows, (context, candidate)) if self.skip_empty else rows
-        return gathered(kept, lambda row: pair_and_rest(row, context=context, candidate=candidate))
+        names = {"context": context, "candidate": candidate}
+        return gathered(kept, lambda row: pair_and_rest(row, **names, keep=self.keep_rest))
 
     def items(self, source: str, column: Sequence[str] | None, id_column: str | None) -> "Iterator[Item]":
         """A candidate from each row, with the other columns as metadata."""
@@ -132,10 +141,12 @@ def _as_string(value: object) -> str:
     return b64encode(value).decode() if isinstance(value, bytes) else str(value)
 
 
-def input_files(file_format: Format | None, *, delimiter: str, encoding: str, skip_empty: bool) -> InputFiles:
+def input_files(
+    file_format: Format | None, *, delimiter: str, encoding: str, skip_empty: bool, keep_rest: bool = True
+) -> InputFiles:
     """How a command with these options reads its files."""
     file = FileConfig(format=file_format, delimiter=delimiter, encoding=encoding)
-    return InputFiles(file=file, skip_empty=skip_empty)
+    return InputFiles(file=file, skip_empty=skip_empty, keep_rest=keep_rest)
 
 
 def checked_first(source: str, read: Callable[[], Iterator[Value]]) -> Iterator[Value]:

@@ -76,7 +76,13 @@ def rank(
     check_k(k)
     if contexts == candidates == STDIN:
         raise InputError("contexts and candidates cannot both come from standard input: use a file for one")
-    files = input_files(file_format, delimiter=delimiter, encoding=encoding, skip_empty=skip_empty)
+    files = input_files(
+        file_format,
+        delimiter=delimiter,
+        encoding=encoding,
+        skip_empty=skip_empty,
+        keep_rest=as_json or show is not None,
+    )
     queries = _contexts(context, contexts, context_column, files)
     found = list(files.numbered_texts(candidates, column, what="candidates"))
     texts, rests = [text for text, _, _ in found], [rest for _, rest, _ in found]

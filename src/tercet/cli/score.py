@@ -72,7 +72,13 @@ def score(
     Example: tercet score "a cat sat on the mat" "a kitten rested" "stocks fell"
     """
     one_of(CONTEXT=texts, **{"--pairs": pairs})
-    files = input_files(file_format, delimiter=delimiter, encoding=encoding, skip_empty=skip_empty)
+    files = input_files(
+        file_format,
+        delimiter=delimiter,
+        encoding=encoding,
+        skip_empty=skip_empty,
+        keep_rest=as_json,
+    )
     if pairs is not None:
         if candidates is not None or column:
             raise InputError("-c and --column need a CONTEXT: with --pairs, use --candidate-column")

@@ -105,7 +105,13 @@ def search(
     queries: list[Context] = []
     rests: list[Rest] = []
     if contexts is not None:
-        files = input_files(file_format, delimiter=delimiter, encoding=encoding, skip_empty=skip_empty)
+        files = input_files(
+            file_format,
+            delimiter=delimiter,
+            encoding=encoding,
+            skip_empty=skip_empty,
+            keep_rest=as_json,
+        )
         given = list(files.contexts(contexts, context_column))
         queries, rests = [query for query, _ in given], [rest for _, rest in given]
     elif context:

@@ -75,7 +75,13 @@ def pairs(
         check_threshold(threshold)
     if out is not None:
         check_free(out, overwrite=overwrite)
-    files = input_files(file_format, delimiter=delimiter, encoding=encoding, skip_empty=skip_empty)
+    files = input_files(
+        file_format,
+        delimiter=delimiter,
+        encoding=encoding,
+        skip_empty=skip_empty,
+        keep_rest=as_json or out is not None,
+    )
     texts, rests, rows, vectors = _encode(file, column, files, model=model, precision=precision)
     is_default = count is None and threshold is None and out is None
     with counting("comparing", total=len(texts)) as advance:
@@ -147,7 +153,13 @@ def cluster(
             check_free(path, overwrite=overwrite)
     if picture is not None and picture.suffix not in (".html", ".png"):
         raise InputError(f"--map must be an .html or a .png file, got {picture.name}")
-    files = input_files(file_format, delimiter=delimiter, encoding=encoding, skip_empty=skip_empty)
+    files = input_files(
+        file_format,
+        delimiter=delimiter,
+        encoding=encoding,
+        skip_empty=skip_empty,
+        keep_rest=as_json or out is not None,
+    )
     texts, rests, rows, vectors = _encode(file, column, files, model=model, precision=precision)
     with counting("comparing", total=len(texts)) as advance:
         found = communities(vectors, threshold=threshold, min_size=min_size, on_progress=advance)

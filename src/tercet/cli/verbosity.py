@@ -10,6 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
+from tercet.cli.whole_numbers import check_whole_numbers
+
 INTERRUPTED = 130
 """The exit status after Ctrl-C."""
 
@@ -80,6 +82,7 @@ def _with_shared_options(command: Callable[..., None]) -> Callable[..., None]:
         set_verbosity(quiet=quiet, verbose=verbose)
         settings = (f"{option}={value}" for option, value in given.items() if value is not None)
         detail(f"{name}: {', '.join(settings)}")
+        check_whole_numbers(given)
         start = perf_counter()
         try:
             command(**given)

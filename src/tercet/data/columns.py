@@ -27,7 +27,7 @@ def texts(rows: Iterable[Row], column: str | Sequence[str] | None = None) -> Ite
         column: the column to read; the texts of several are joined by a line break. Default: the only column,
             or the one called ``text``.
     """
-    return gathered(rows, lambda row: text_and_rest(row, column)[0])
+    return gathered(rows, lambda row: text_and_rest(row, column, keep=False)[0])
 
 
 def contexts(rows: Iterable[Row], column: str | Sequence[str] | None = None) -> Iterator[Context]:
@@ -36,27 +36,32 @@ def contexts(rows: Iterable[Row], column: str | Sequence[str] | None = None) -> 
     Args:
         column: as in ``texts``; the default is the only column, or the one called ``context``.
     """
-    return gathered(rows, lambda row: context_and_rest(row, column)[0])
+    return gathered(rows, lambda row: context_and_rest(row, column, keep=False)[0])
 
 
-def text_and_rest(row: Row, column: str | Sequence[str] | None = None) -> tuple[str, Rest]:
-    """The text of a row, and its other columns."""
+def text_and_rest(
+    row: Row, column: str | Sequence[str] | None = None, *, keep: bool = True
+) -> tuple[str, Rest]:
+    """The text of a row, and its other columns, which are read only to ``keep`` them."""
     names = chosen_columns(row, column, "text")
-    return _text(row, names), _rest(row, names)
+    return _text(row, names), _rest(row, names) if keep else {}
 
 
-def context_and_rest(row: Row, column: str | Sequence[str] | None = None) -> tuple[Context, Rest]:
-    """The context of a row, and its other columns."""
+def context_and_rest(
+    row: Row, column: str | Sequence[str] | None = None, *, keep: bool = True
+) -> tuple[Context, Rest]:
+    """The context of a row, and its other columns, which are read only to ``keep`` them."""
     names = chosen_columns(row, column, "context", "text")
-    return context_of(row, names[0]) if len(names) == 1 else _text(row, names), _rest(row, names)
+    context = context_of(row, names[0]) if len(names) == 1 else _text(row, names)
+    return context, _rest(row, names) if keep else {}
 
 
-def pair_and_rest(row: Row, *, context: str, candidate: str) -> tuple[Context, str, Rest]:
-    """The context and the candidate of a row, and its other columns."""
+def pair_and_rest(row: Row, *, context: str, candidate: str, keep: bool = True) -> tuple[Context, str, Rest]:
+    """The context and the candidate of a row, and its other columns, which are read only to ``keep`` them."""
     return (
         context_of(row, context),
         check_column(row, candidate, check_text),
-        _rest(row, (context, candidate)),
+        _rest(row, (context, candidate)) if keep else {},
     )
 
 
@@ -65,7 +70,7 @@ def pairs(
 ) -> Iterator[tuple[Context, str]]:
     """The context and the candidate of each row."""
     names = {"context": context or "context", "candidate": candidate or "candidate"}
-    return gathered(rows, lambda row: pair_and_rest(row, **names)[:2])
+    return gathered(rows, lambda row: pair_and_rest(row, **names, keep=False)[:2])
 
 
 def with_text(

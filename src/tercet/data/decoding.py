@@ -2,6 +2,7 @@
 
 import codecs
 from collections.abc import Iterable, Iterator
+from io import StringIO
 from itertools import chain, count
 from typing import BinaryIO, TypeAlias
 
@@ -86,10 +87,10 @@ def _narrow_lines(name: str, lines: Iterable[bytes], codec: str) -> Lines:
 
 def _wide_lines(name: str, parts: Iterable[bytes], codec: str) -> Lines:
     decoder = codecs.getincrementaldecoder(codec)()
-    pending, number, longest = "", 1, current_limits().max_line_bytes
+    pending, number, longest = StringIO(), 1, current_limits().max_line_bytes
     for part in chain(parts, [None]):
         try:
-            pending += decoder.decode(b"", final=True) if part is None else decoder.decode(part)
+            text = decoder.decode(b"", final=True) if part is None else decoder.decode(part)
         except UnicodeDecodeError as error:
             raise _undecodable(name, number, codec, error) from None
         except UnicodeError:  # that of utf-16 and utf-32 without an order of bytes
@@ -98,14 +99,18 @@ def _wide_lines(name: str, parts: Iterable[bytes], codec: str) -> Lines:
                 f"{name} does not start with a byte order mark: give {known}-le or {known}-be, or leave out "
                 "--encoding (encoding in TOML)"
             ) from None
-        *complete, pending = pending.split("\n")
-        if len(pending) > longest:
-            raise _too_long(name, number + len(complete))
-        for line in complete:
-            yield number, _stripped(line, number)
-            number += 1
-    if pending:
-        yield number, _stripped(pending, number)
+        # A part may end in the middle of a line, because other characters contain the byte of a line feed:
+        # only the new part is searched, or a line of such characters would take quadratic time.
+        *complete, rest = text.split("\n")
+        for end in complete:
+            pending.write(end)
+            yield number, _stripped(pending.getvalue(), number)
+            pending, number = StringIO(), number + 1
+        pending.write(rest)
+        if pending.tell() > longest:
+            raise _too_long(name, number)
+    if last := pending.getvalue():
+        yield number, _stripped(last, number)
 
 
 def _stripped(line: str, number: int) -> str:

@@ -1,44 +1,144 @@
-"""Parquet files to rows of the types that JSON has."""
+"""Parquet files to rows, column by column and only where a row's value is used."""
 
-from collections.abc import Callable, Iterator
-from datetime import timedelta
-from decimal import Decimal
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from tercet.data.delimited import check_column_names
+from tercet.data.parquet_values import UnreadableColumnError, json_values
 from tercet.errors import DataError
 from tercet.extras import require
-from tercet.settings.limits import current_limits, raise_it
+from tercet.settings.limits import current_limits, exceeds, raise_it
 
 BATCH_ROWS = 256
-"""Rows that are decoded at a time; long texts are held as often as there are rows in a batch."""
+"""Rows that are decoded at a time, fewer if they are long."""
+REFERENCE_BYTES = 8
+"""What a list of Python takes for each of its values at least."""
 
 
-def parquet_rows(name: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The number and the columns of each row.
-
-    Dates and times become strings, durations numbers of seconds, decimals numbers, and bytes strings if they
-    are UTF-8.
-    """
+def parquet_rows(name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The number and the columns of each row; a column is decoded when its first value is used."""
     arrow = require("pyarrow", extra="parquet", purpose="reading Parquet")
     require("pyarrow.compute", extra="parquet", purpose="reading Parquet")
     opened = _open(name)
-    names = opened.schema_arrow.names
     for field in opened.schema_arrow:
         _check_fields(arrow, name, field.type)
-    number = 0
-    try:
-        for batch in opened.iter_batches(batch_size=BATCH_ROWS):
-            columns = [
-                _values(arrow, column, f"{name}, rows from {number}, column {column_name!r}")
-                for column_name, column in zip(names, batch.columns, strict=True)
-            ]
-            for values in zip(*columns, strict=True):
-                yield f"row {number}", dict(zip(names, values, strict=True))
-                number += 1
-    except (OSError, arrow.ArrowException) as error:
-        raise _incomplete(name, error) from None
+    columns = {column: ParquetColumn(name, opened, column) for column in opened.schema_arrow.names}
+    for number in range(opened.metadata.num_rows if columns else 0):
+        yield f"row {number}", ParquetRow(columns, number)
+
+
+class ParquetRow(Mapping[str, Any]):
+    """The columns of a row, whose values are read when they are used."""
+
+    def __init__(self, columns: "Mapping[str, ParquetColumn]", number: int) -> None:
+        self._columns = columns
+        self._number = number
+
+    def __getitem__(self, name: str) -> Any:
+        return self._columns[name][self._number]
+
+    def __contains__(self, name: object) -> bool:  # that of Mapping would read the value
+        return name in self._columns
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+
+class ParquetColumn:
+    """The values of a column, of which one batch is held; rows are meant to be read in their order."""
+
+    def __init__(self, file: str, opened: Any, column: str) -> None:
+        self._file, self._opened, self._column = file, opened, column
+        self._parts: Iterator[list[Any]] = iter(())
+        self._start, self._values = 0, list[Any]()
+
+    def __getitem__(self, row: int) -> Any:
+        if row < self._start or not self._values:
+            self._parts, self._start, self._values = self._read(), 0, []
+        while row >= self._start + len(self._values):
+            self._start += len(self._values)
+            part = next(self._parts, None)
+            if part is None:
+                raise _incomplete(self._file, f"row {self._start} is missing in {self._shown}")
+            self._values = part
+        return self._values[row - self._start]
+
+    def _read(self) -> Iterator[list[Any]]:
+        """The values of each batch, of which none is too large."""
+        arrow = require("pyarrow", extra="parquet", purpose="reading Parquet")
+        number = 0
+        try:
+            for batch in self._opened.iter_batches(columns=[self._column], batch_size=self._batch_rows()):
+                for part in self._small_parts(arrow, batch.column(self._column), number):
+                    yield json_values(arrow, part, f"{self._file}, rows from {number}, {self._shown}")
+                    number += len(part)
+        except (OSError, arrow.ArrowException) as error:
+            raise _incomplete(self._file, error) from None
+
+    def _batch_rows(self) -> int:
+        """How many rows to decode at a time; raises if the footer says that some are too large."""
+        metadata, longest = self._opened.metadata, 1
+        for group in map(metadata.row_group, range(metadata.num_row_groups)):
+            chunks = [group.column(position) for position in range(group.num_columns)]
+            own = [chunk for chunk in chunks if f"{chunk.path_in_schema}.".startswith(f"{self._column}.")]
+            total = sum(max(c.total_uncompressed_size, c.num_values * REFERENCE_BYTES) for c in own)
+            longest = max(longest, total // max(group.num_rows, 1))  # on average: one is this long at least
+        self._check_size(longest, self._file)
+        return max(1, min(BATCH_ROWS, current_limits().max_line_bytes // longest))
+
+    def _small_parts(self, arrow: Any, column: Any, number: int) -> Iterator[Any]:
+        """The batch, or its rows one by one if together they take much memory in Python."""
+        if _size(arrow, column) <= current_limits().max_line_bytes:
+            yield column
+            return
+        for position in range(len(column)):
+            cell = column.slice(position, 1)
+            if arrow.types.is_dictionary(cell.type):
+                cell = cell.dictionary_decode()
+            self._check_size(_size(arrow, cell), f"{self._file}, row {number + position}")
+            yield cell
+
+    def _check_size(self, size: int, location: str) -> None:
+        if size > current_limits().max_line_bytes:
+            raise UnreadableColumnError(
+                f"{location}: the number of bytes of a value in {self._shown} is "
+                f"{exceeds('max_line_bytes', size)}"
+            )
+
+    @property
+    def _shown(self) -> str:
+        return f"column {self._column!r}"
+
+
+def _size(arrow: Any, column: Any) -> int:
+    """The bytes of a column and of the references to its values in Python."""
+    types, kind = arrow.types, column.type
+    references = REFERENCE_BYTES * len(column)
+    if not references:
+        return 0
+    if types.is_dictionary(kind):
+        return references + _decoded_size(arrow, column)
+    if types.is_struct(kind):
+        return references + sum(_size(arrow, part) for part in column.flatten())
+    if types.is_fixed_size_list(kind):
+        return references + _size(arrow, column.flatten())
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_map(kind):
+        start, end = (column.offsets[position].as_py() for position in (0, -1))
+        return references + _size(arrow, column.values.slice(start, end - start))
+    return references + int(column.nbytes)
+
+
+def _decoded_size(arrow: Any, column: Any) -> int:
+    """The bytes of a dictionary's values, each as often as it is used."""
+    values = column.dictionary
+    if not values.type.equals(arrow.string()) and not values.type.equals(arrow.large_string()):
+        return len(column) * int(values.nbytes)  # at most
+    lengths = arrow.compute.binary_length(values).take(column.indices)
+    return arrow.compute.sum(lengths.cast(arrow.int64())).as_py() or 0
 
 
 def _open(name: str) -> Any:
@@ -66,9 +166,9 @@ def _open(name: str) -> Any:
     return opened
 
 
-def _incomplete(name: str, error: Exception) -> DataError:
+def _incomplete(name: str, error: Exception | str) -> UnreadableColumnError:
     reason = " ".join(str(error).split())
-    return DataError(f"{name} is not a complete Parquet file: {reason}: write it again")
+    return UnreadableColumnError(f"{name} is not a complete Parquet file: {reason}: write it again")
 
 
 def _check_fields(arrow: Any, location: str, kind: Any) -> None:
@@ -77,95 +177,3 @@ def _check_fields(arrow: Any, location: str, kind: Any) -> None:
         check_column_names(location, [kind.field(position).name for position in range(kind.num_fields)])
     for position in range(kind.num_fields):
         _check_fields(arrow, location, kind.field(position).type)
-
-
-def _values(arrow: Any, column: Any, location: str) -> list[Any]:
-    """The values of a column as JSON has them; bytes that are not UTF-8 stay bytes."""
-    try:
-        values = _listed(arrow, column)
-    except (ArithmeticError, ValueError, arrow.ArrowException) as error:
-        raise DataError(
-            f"{location}: values of type {column.type} cannot be read ({error}): write them as strings, or "
-            "leave the column out"
-        ) from None
-    return [plain(value) for value in values]
-
-
-def _listed(arrow: Any, column: Any) -> list[Any]:
-    """The values of a column, with Arrow's strings for dates and times."""
-    for change in (_known_zone, _readable):
-        kind = _changed(arrow, column.type, change)
-        if kind != column.type:
-            options = arrow.compute.CastOptions(target_type=kind, allow_time_truncate=True)
-            column = column.cast(options=options)
-    try:
-        values: list[Any] = column.to_pylist()
-    except UnicodeDecodeError:
-        values = column.cast(_changed(arrow, column.type, _bytes)).to_pylist()
-    return values
-
-
-def _changed(arrow: Any, kind: Any, change: Callable[[Any, Any], Any]) -> Any:
-    """A type with ``change`` of the types within it."""
-    types = arrow.types
-    if types.is_dictionary(kind):
-        return _changed(arrow, kind.value_type, change)
-    if types.is_struct(kind):
-        parts = [kind.field(position) for position in range(kind.num_fields)]
-        return arrow.struct([part.with_type(_changed(arrow, part.type, change)) for part in parts])
-    if types.is_map(kind):
-        return arrow.map_(_changed(arrow, kind.key_type, change), _changed(arrow, kind.item_type, change))
-    if types.is_fixed_size_list(kind):
-        return arrow.list_(_changed(arrow, kind.value_type, change), kind.list_size)
-    if types.is_large_list(kind):
-        return arrow.large_list(_changed(arrow, kind.value_type, change))
-    if types.is_list(kind):
-        return arrow.list_(_changed(arrow, kind.value_type, change))
-    return change(arrow, kind)
-
-
-def _known_zone(arrow: Any, kind: Any) -> Any:
-    """UTC instead of a time zone that this system does not know."""
-    if not arrow.types.is_timestamp(kind) or kind.tz is None:
-        return kind
-    try:
-        arrow.scalar(0, arrow.int64()).cast(kind).cast(arrow.string())
-    except arrow.ArrowException:
-        return arrow.timestamp(kind.unit, "UTC")
-    return kind
-
-
-def _readable(arrow: Any, kind: Any) -> Any:
-    """Strings for dates and times, which Python has for few years and no nanoseconds."""
-    types = arrow.types
-    if types.is_duration(kind):
-        return arrow.duration("us")
-    return arrow.string() if types.is_date(kind) or types.is_time(kind) or types.is_timestamp(kind) else kind
-
-
-def _bytes(arrow: Any, kind: Any) -> Any:
-    is_text = arrow.types.is_string(kind) or arrow.types.is_large_string(kind)
-    return arrow.binary() if is_text else kind
-
-
-def plain(value: Any) -> Any:
-    """A value with numbers for decimals and durations, and strings for UTF-8 and other types."""
-    if value is None or isinstance(value, (str, int, float)):
-        return value
-    if isinstance(value, (list, tuple)):
-        return [plain(each) for each in value]
-    if isinstance(value, dict):
-        return {key: plain(each) for key, each in value.items()}
-    if isinstance(value, Decimal):
-        return int(value) if value.as_tuple().exponent == 0 else float(value)
-    if isinstance(value, timedelta):
-        return value.total_seconds()
-    return _decoded(value) if isinstance(value, bytes) else str(value)
-
-
-def _decoded(value: bytes) -> str | bytes:
-    """The text that bytes are in UTF-8: older programs write strings so; the bytes if they are not."""
-    try:
-        return value.decode()
-    except UnicodeDecodeError:
-        return value

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from itertools import groupby
 from typing import TypeVar
 
+from tercet.data.parquet_values import UnreadableColumnError
 from tercet.data.rows import Row
 from tercet.errors import DataError
 
@@ -28,12 +29,15 @@ def gathered(rows: Iterable[Row], read: Callable[[Row], Value]) -> Iterator[Valu
     """``read`` of each row, as a stream.
 
     From the first row with a problem on, nothing comes any more: the other rows are only checked, and one
-    error names all rows with a problem. A column that the first row does not have is an error at once.
+    error names all rows with a problem. A column that the first row does not have, or that cannot be read, is
+    an error at once.
     """
     problems, is_first = Problems(), True
     for row in problems.readable(rows):
         try:
             value = read(row)
+        except UnreadableColumnError:
+            raise
         except DataError as error:
             if is_first and isinstance(error, MissingColumnError):
                 raise
@@ -95,6 +99,8 @@ class Problems(LocationsByReason):
         """Count the ``DataError`` of the block instead of raising it."""
         try:
             yield
+        except UnreadableColumnError:
+            raise
         except DataError as error:
             self.add(location, error)
 

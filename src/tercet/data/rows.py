@@ -3,7 +3,7 @@
 import gzip
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,11 +35,12 @@ class Row:
     """The columns of a row, and its location: the file and the line.
 
     Lines are counted from 1; rows of Parquet files and elements of JSON arrays from 0. ``untyped`` is true if
-    all values are strings because the format has no other type, as in CSV.
+    all values are strings because the format has no other type, as in CSV. A column of a Parquet file is
+    decoded when it is used.
     """
 
     location: str
-    columns: dict[str, Any]
+    columns: Mapping[str, Any]
     untyped: bool = False
 
 
@@ -85,7 +86,7 @@ def is_regular_file(source: str) -> bool:
         return False
 
 
-def _parsed(kind: Format, name: str, lines: Lines, delimiter: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def _parsed(kind: Format, name: str, lines: Lines, delimiter: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """The line and the columns of each row."""
     if kind == "csv":
         return csv_rows(name, lines, delimiter)

@@ -165,7 +165,7 @@ class Evaluation:
         """The results of every model on a task; for retrieval also with fusion and reranking."""
         self.check([task])
         if isinstance(task, RetrievalTask):
-            depth = task.depth if self.reranker is None else max(task.depth, self.rerank_depth)
+            depth = task.depth if self.reranker is None else max(task.depth, self._reranked_of(task))
             task = replace(task, depth=depth, chunk=self.chunk)
         rows: list[Row] = []
         for model in self.models:
@@ -180,7 +180,7 @@ class Evaluation:
                 task.name,
                 tuple(rows),
                 size=task.size,
-                notes=(*task.notes, *self._notes()),
+                notes=(*task.notes, *self._notes(task)),
                 skipped=task.data.skipped,
                 sampled_from=task.all_queries,
             )
@@ -204,7 +204,7 @@ class Evaluation:
         scorer, name = self._fitted(self.reranker, task), parse_model_name(self.reranker).label
 
         def rerank(rankings: Rankings) -> Rankings:
-            return task.reranked(rankings, scorer, depth=self.rerank_depth)
+            return task.reranked(rankings, scorer, depth=self._reranked_of(task))
 
         reranked: list[Row] = []
         for row in rows:
@@ -212,9 +212,14 @@ class Evaluation:
             reranked.append(_changed(task, row, name, rerank))
         return reranked
 
-    def _notes(self) -> list[str]:
+    def _reranked_of(self, task: RetrievalTask) -> int:
+        """How many documents of each query are reranked: not more than there are."""
+        return min(self.rerank_depth, len(task.data.documents))
+
+    def _notes(self, task: RetrievalTask) -> list[str]:
         """The settings of reranking and chunks."""
-        notes = [] if self.reranker is None else [f"reranked documents of each query: {self.rerank_depth:,}"]
+        count = self._reranked_of(task)
+        notes = [] if self.reranker is None else [f"reranked documents of each query: {count:,}"]
         if self.chunk is not None:
             size = (
                 "as many tokens as the model reads"

@@ -1,4 +1,4 @@
-"""Which names mean a file or folder of this machine."""
+"""Which names mean a file or folder of this machine, and which ones the system refuses."""
 
 from pathlib import Path
 
@@ -13,3 +13,12 @@ def looks_like_path(name: str) -> bool:
         return True
     parent, slash, rest = name.partition("/")
     return "/" in rest or (bool(slash) and Path(parent).is_dir())
+
+
+def lookup_problem(path: Path) -> str:
+    """Why the system cannot look up a path, for example ``File name too long``; empty if it can."""
+    try:
+        path.exists()
+    except OSError as error:
+        return error.strerror or str(error)
+    return ""

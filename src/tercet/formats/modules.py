@@ -8,9 +8,11 @@ from torch import nn
 
 from tercet.encoders.encoder import Encoder
 from tercet.errors import ModelError
+from tercet.files.paths import lookup_problem
 from tercet.files.structured import read_json, write_json
 from tercet.formats.sizes import check_size
 from tercet.formats.weights import read_weights, write_weights
+from tercet.inputs import SHOWN_CHARACTERS, shortened
 from tercet.scorers.tower import Dense, Normalize, Tower, TruncateDimensions
 from tercet.settings.models import PoolingConfig, PoolingKind
 
@@ -65,6 +67,9 @@ class Module(NamedTuple):
         if Path(path).is_absolute() or ".." in Path(path).parts:
             raise ModelError(f"{model} refers to a module outside the folder, {path}: refused")
         folder = model / path
+        if problem := lookup_problem(folder):
+            shown = shortened(path, SHOWN_CHARACTERS)
+            raise ModelError(f"{model} refers to the module {shown}, which cannot be looked up: {problem}")
         if not type_name.startswith(("sentence_transformers.", "tercet.")):
             raise ModelError(
                 f"{folder} needs the Python class {type_name}, which tercet does not run: only modules of "

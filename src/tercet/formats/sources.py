@@ -1,6 +1,7 @@
 """A model's name to a folder on this machine; the hub comes last, and only for names that the user gives."""
 
 import warnings
+from difflib import get_close_matches
 from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
@@ -15,8 +16,9 @@ from huggingface_hub.errors import (
 from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
 
 from tercet.errors import MissingExtraError, ModelError, NetworkWarning
-from tercet.files.paths import looks_like_path
+from tercet.files.paths import looks_like_path, lookup_problem
 from tercet.formats.manifest import NAME as MANIFEST
+from tercet.inputs import SHOWN_CHARACTERS, shortened
 
 PACKAGED = ("bi", "poly", "cross")
 """Models that are installed with tercet."""
@@ -50,13 +52,14 @@ def resolve_model(source: str | PathLike[str]) -> Path:
 
     The folder of a run means the best model in it.
     A hub id of the packaged weights (``ALIASES``) means these, unless there is a folder of that name.
-    What looks like a path is never sought on the hub. A ``NetworkWarning`` precedes each download.
+    Only ``org/name`` is sought on the hub, unless it looks like a path; a ``NetworkWarning`` precedes each
+    download. A name without an organization must be in the Hugging Face cache: it is usually a mistyped one.
     """
     folder = _local_folder(source)
     if folder is not None:
         return folder
     if _is_hub_id(source):
-        return _hub_folder(str(source))
+        return _hub_folder(str(source)) if "/" in str(source) else _bare_folder(str(source))
     raise ModelError(
         f"there is no folder {source}: check the path, or give one of {', '.join(PACKAGED)} or a hub id "
         "(org/name, which is a path if there is a folder org)"
@@ -97,6 +100,8 @@ def _local_folder(source: object) -> Path | None:
     if len(name) > MAX_NAME:
         raise ModelError(f"a model name has at most {MAX_NAME} characters, got {len(name)}")
     path = Path(source)
+    if problem := lookup_problem(path):
+        raise ModelError(f"cannot look up the model {shortened(name, SHOWN_CHARACTERS)}: {problem}: check it")
     if path.is_dir():
         return path / RUN_MODEL if _is_run(path) else path
     if path.exists():
@@ -159,6 +164,20 @@ def _cached_folder(name: str) -> Path | None:
     except LocalEntryNotFoundError:
         return None
     return folder if _is_complete(folder) else None
+
+
+def _bare_folder(name: str) -> Path:
+    """The local copy of a hub model without an organization; the hub is not contacted."""
+    folder = _cached_folder(name)
+    if folder is not None:
+        return folder
+    known = [*PACKAGED, *(alias for alias in ALIASES if "/" not in alias)]
+    closest = get_close_matches(name.lower(), known, n=1)
+    meant = f" (did you mean {closest[0]}?)" if closest else ""
+    raise ModelError(
+        f"there is no model {name}{meant}: give one of {', '.join(known)}, a folder, or a hub id (org/name); "
+        f'for a hub id without an organization, run "hf download {name}" first'
+    )
 
 
 def _hub_folder(name: str) -> Path:

@@ -30,7 +30,13 @@ def tokenizer_for(
     limit = check_count("max_tokens", pretrained.model_max_length if max_tokens is None else max_tokens)
     if encoder.max_tokens is not None:
         limit = min(limit, encoder.max_tokens)
-    return Tokenizer(pretrained, max_tokens=limit, lowercase=lowercase)
+    tokenizer = Tokenizer(pretrained, max_tokens=limit, lowercase=lowercase)
+    if tokenizer.highest_id() >= encoder.vocabulary:  # ids may have gaps, and templates ids of their own
+        raise ModelError(
+            f"the tokenizer in {folder} has a token with the id {tokenizer.highest_id()}, and its model has "
+            f"{encoder.vocabulary} tokens: they do not belong together"
+        )
+    return tokenizer
 
 
 def read_tokenizer(folder: Path) -> PreTrainedTokenizerBase:

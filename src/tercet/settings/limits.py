@@ -21,7 +21,8 @@ class Limits:
     """
 
     max_line_bytes: int = 64 << 20
-    """Bytes of a line, and of a CSV row, whose quoted cells may have several lines."""
+    """Bytes of a line, of a CSV row, whose quoted cells may have several lines, and of a value in Parquet,
+    where each value within a list counts 8 bytes more."""
     max_unpacked_bytes: int = 64 << 30
     """Bytes of a ``.gz`` or Parquet file after decompression. Its lines are read one at a time."""
     max_json_bytes: int = 256 << 20
@@ -41,6 +42,8 @@ class Limits:
     """Hidden, intermediate and embedding sizes in ``config.json``."""
     max_labels: int = 100_000
     """Classes in ``config.json``."""
+    max_token_id: int = 10_000_000
+    """Ids of tokens in ``tokenizer.json``."""
     max_tokenizer_steps: int = 64
     """Normalizers, pre-tokenizers and post-processors in ``tokenizer.json``, those in sequences included."""
     max_tokenizer_growth: int = 100

@@ -13,6 +13,7 @@ from tercet.inputs import (
     check_seed,
     check_string,
 )
+from tercet.settings.limits import current_limits, exceeds
 from tercet.settings.tables import lists_to_tuples
 
 Precision: TypeAlias = Literal["fp32", "bf16"]
@@ -164,6 +165,8 @@ class CrossConfig:
         check_choice("activation", self.activation, ACTIVATIONS)
         for name in ("num_labels", "min_context_tokens"):
             _set(self, name, check_count(name, getattr(self, name)))
+        if self.num_labels > current_limits().max_labels:
+            raise InputError(f"num_labels is {exceeds('max_labels', self.num_labels)}")
         check_string("turn_separator", self.turn_separator)
         check_flag("symmetric", self.symmetric)
         _set(self, "labels", _checked_labels(self.labels, self.num_labels))

@@ -197,6 +197,12 @@ class Tokenizer:
         """How many tokens at the start of a text belong to the prompt, special tokens included."""
         return len(self._prefix) + self._prompt_ids(prompt) if prompt else 0
 
+    def highest_id(self) -> int:
+        """The highest id of a token, those that the templates of a text and of a pair add included."""
+        with tokenizer_errors(self._file):
+            templates = self._rust.encode("a").ids + self._rust.encode("a", "b").ids
+            return max([*self._rust.get_vocab(with_added_tokens=True).values(), *templates], default=0)
+
     @property
     def identity(self) -> tuple[int, bool, str]:
         """Everything that determines the tokens of a text; equal for equal tokenizers."""

@@ -33,6 +33,7 @@ def check_tokenizer(file: Path) -> None:
         content = read_json(file)
         _check_steps(file, [step for name in SECTIONS for step in _steps(content.get(name))])
         _check_word_length(file, content.get("model"))
+        _check_ids(file, content)
     except FileError as error:
         raise ModelError(f"{error}: copy the tokenizer again") from None
     except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
@@ -60,6 +61,16 @@ def _check_word_length(file: Path, model: Step | None) -> None:
     if longest > largest:
         counted = exceeds("max_word_characters", longest)
         raise ModelError(f"max_input_chars_per_word in {file} is {counted}")
+
+
+def _check_ids(file: Path, content: dict[str, Any]) -> None:
+    vocabulary = (content.get("model") or {}).get("vocab")
+    added = [token["id"] for token in content.get("added_tokens") or ()]
+    ids = [*(vocabulary.values() if isinstance(vocabulary, dict) else ()), *added]
+    highest = max(ids, default=0)
+    if highest > current_limits().max_token_id:
+        counted = exceeds("max_token_id", highest)
+        raise ModelError(f"the highest id of a token in {file} is {counted}")
 
 
 def _steps(section: Any) -> Iterator[Step]:

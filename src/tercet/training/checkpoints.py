@@ -13,7 +13,7 @@ from pathlib import Path
 from tercet.errors import CheckpointWarning, FileError, OutputError, TrainingError
 from tercet.files.atomic import sync_folder, sync_tree
 from tercet.files.digest import file_digest
-from tercet.files.removal import matches, remove_folder
+from tercet.files.removal import foreign_files, matches, remove_folder
 from tercet.files.structured import read_json, write_json
 from tercet.training.distributed import is_first_process
 
@@ -44,8 +44,8 @@ class Checkpoints:
 
     def all(self) -> list[Path]:
         """All checkpoints, whole or not, newest first."""
-        found = [path for path in _entries(self.folder) if _NAME.fullmatch(path.name)]
-        return sorted((path for path in found if path.is_dir() and not path.is_symlink()), key=_step)[::-1]
+        found = (path for path in _named(self.folder) if path.is_dir() and not path.is_symlink())
+        return sorted(found, key=_step, reverse=True)
 
     def seal(self, step: int) -> None:
         """Declare the checkpoint of a step whole: sync its files, then write their digests."""
@@ -82,12 +82,14 @@ class Checkpoints:
     def newest_whole(self) -> Path | None:
         """The checkpoint to continue from; None if none was ever finished.
 
-        Warns about newer ones that are damaged, and raises if no whole one is left.
+        Warns about newer ones that are damaged, and raises if no whole one is left. Also raises if a newer
+        one is a link or contains files of others: training comes to its step again, and must replace it.
         """
         damaged: list[str] = []
         for path in self.all():
             problem = self._problem(path)
             if not problem:
+                self._check_replaceable(after=_step(path))
                 _warn(damaged, f"training continues from {path.name}")
                 return path
             damaged.append(problem)
@@ -96,8 +98,20 @@ class Checkpoints:
                 f"no whole checkpoint is left in {self.folder} ({'; '.join(damaged)}): restore the files "
                 "from a copy, or train again in a new folder"
             )
+        self._check_replaceable(after=0)
         _warn(damaged, "training starts from the beginning")
         return None
+
+    def _check_replaceable(self, *, after: int) -> None:
+        """Raise if a checkpoint of a later step is a link, or contains what tercet did not write."""
+        for path in _named(self.folder):
+            stray = next(foreign_files(path, matches(*FILES)), None) if _step(path) > after else None
+            if stray is not None:
+                what = "is a link" if stray.is_symlink() else "was not written by tercet"
+                raise OutputError(
+                    f"{stray} {what}, and training will write {path.name} again: move it out of "
+                    f"{self.folder}, then resume"
+                )
 
     def _problem(self, path: Path) -> str:
         """Why training cannot continue from a checkpoint; empty if it can."""
@@ -114,6 +128,8 @@ def checkpoint_problem(path: Path, *, only: str = "") -> str:
     Args:
         only: check only this file.
     """
+    if path.is_symlink():
+        return f"{path.name} is a link"
     if not (path / DIGESTS).is_file():
         return f"{path.name} is unfinished"
     try:
@@ -133,8 +149,10 @@ def _warn(damaged: list[str], consequence: str) -> None:
         warnings.warn(f"{'; '.join(damaged)}: {consequence}", CheckpointWarning, stacklevel=3)
 
 
-def _entries(folder: Path) -> Iterator[Path]:
-    return folder.iterdir() if folder.is_dir() else iter(())
+def _named(folder: Path) -> Iterator[Path]:
+    """What is called like a checkpoint."""
+    entries = folder.iterdir() if folder.is_dir() else ()
+    return (path for path in entries if _NAME.fullmatch(path.name))
 
 
 def _step(path: Path) -> int:
