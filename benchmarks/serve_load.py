@@ -39,8 +39,12 @@ PATHS = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--peer", type=Path, help="the program infinity_emb; without it, only tercet is measured")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--peer", type=Path, help="the program infinity_emb; without it, only tercet is measured"
+    )
     parser.add_argument("--clients", type=int, nargs="+", default=[1, 8, 64])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=int, default=10)
@@ -72,7 +76,9 @@ def main() -> None:
         for kind, clients in dict.fromkeys((kind, clients) for kind, clients, _ in found):
             pairs = zip(found[kind, clients, OURS], found[kind, clients, PEER], strict=True)
             ratios = [ours["rate"] / theirs["rate"] for ours, theirs in pairs]
-            print(f"{kind}, {clients} clients: {statistics.median(ratios):.2f} times infinity ({min(ratios):.2f} to {max(ratios):.2f})")
+            print(
+                f"{kind}, {clients} clients: {statistics.median(ratios):.2f} times infinity ({min(ratios):.2f} to {max(ratios):.2f})"
+            )
 
 
 def write_bodies(texts: list[str], folder: Path) -> dict[str, Path]:
@@ -84,7 +90,11 @@ def write_bodies(texts: list[str], folder: Path) -> dict[str, Path]:
     ]
     rerank = [
         json.dumps(
-            {"model": "cross", "query": rng.choice(texts)[:200], "documents": rng.sample(texts, rng.choice([4, 8, 16]))}
+            {
+                "model": "cross",
+                "query": rng.choice(texts)[:200],
+                "documents": rng.sample(texts, rng.choice([4, 8, 16])),
+            }
         )
         for _ in range(1000)
     ]
@@ -95,9 +105,10 @@ def write_bodies(texts: list[str], folder: Path) -> dict[str, Path]:
     return found
 
 
-def our_command(cross: Path, precision: str) -> list[str]:
-    options = ["--port", str(PORTS[OURS]), "--precision", precision]
-    return [sys.executable, "-m", "tercet", "-q", "serve", "--model", "bi", "--model", f"cross={cross}", *options]
+def our_command(cross: Path | None = None, precision: str = "fp32") -> list[str]:
+    options = ["--port", str(PORTS[OURS]), "--precision", precision, "--model", "bi"]
+    options += [] if cross is None else ["--model", f"cross={cross}"]
+    return [sys.executable, "-m", "tercet", "-q", "serve", *options]
 
 
 def peer_command(program: Path, cross: Path) -> list[str]:
@@ -152,7 +163,9 @@ def measure(
     return found
 
 
-def attack(server: str, kind: str, clients: int, bodies: Path, seconds: int, folder: Path) -> dict[str, float]:
+def attack(
+    server: str, kind: str, clients: int, bodies: Path, seconds: int, folder: Path
+) -> dict[str, float]:
     """One run of k6."""
     summary = folder / "summary.json"
     url = f"http://127.0.0.1:{PORTS[server]}{PATHS[kind][server]}"
