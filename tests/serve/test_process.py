@@ -17,6 +17,8 @@ from tests.serve.running import Running, running, tiny_models, tiny_options
 
 import tercet
 
+pytestmark = pytest.mark.slow
+
 RANK = {"context": "the old cat", "candidates": SENTENCES}
 READ, WRITE = "reading-is-allowed", "writing-is-allowed"
 
@@ -223,6 +225,14 @@ def test_settings_come_from_file_environment_and_command_line(folder: Path, tmp_
         assert "may have 3 texts" in server.post("/v1/rank", many).json()["error"]["message"]
         long = {"context": "abc", "candidate": "def"}
         assert "may have 5 characters" in server.post("/v1/explain", long).json()["error"]["message"]
+
+
+def test_texts_are_logged_only_if_asked(folder: Path, tmp_path: Path) -> None:
+    options = ["--model", str(folder / "bi"), "--set", "serve.log_texts=true"]
+    with running(tmp_path / "log", *options) as server:
+        server.post("/v1/rank", {"context": "swordfish\x1b[31m", "candidates": ["b"]})
+        assert "swordfish" in server.log.read_text()
+        assert "\x1b" not in server.log.read_text()
 
 
 def test_every_accepted_request_is_answered_after_sigterm(folder: Path, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from uuid import uuid4
 
 import orjson
 
+from tercet.files.escapes import escaped
 from tercet.serve.keys import Key, Scope, scope_of
 from tercet.serve.metrics import Metrics
 from tercet.serve.problems import ProblemError, problem_of
@@ -76,6 +77,8 @@ class Guard:
         self._check_host(exchange)
         self._check_key(exchange)
         body = await read_body(exchange, receive, self.config)
+        if self.config.serve.log_texts and body:
+            LOG.info("%s body %s", exchange.request_id, escaped(body.decode("utf-8", errors="replace")))
         routes = asyncio.ensure_future(self.app(exchange.scope, _replayed(body), exchange.send))
         gone = asyncio.ensure_future(_disconnected(receive))
         try:
