@@ -3,8 +3,8 @@
 python research/bilingual/checkpoint.py pack --work WORK     # WORK to research/bilingual/checkpoint
 python research/bilingual/checkpoint.py unpack --work WORK   # and back
 
-The new pieces are a list, from which the tokenizer is made again. Their vectors have 8 bits. The other weights of
-the backbone are 4-bit differences from MiniLM, those of the scorers 4-bit differences from the backbone.
+The new pieces are a list, from which the tokenizer is made again. Their vectors have 8 bits. The other weights
+of the backbone are 4-bit differences from MiniLM, those of the scorers 4-bit differences from the backbone.
 """
 
 import argparse
