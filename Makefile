@@ -35,7 +35,7 @@ fuzz: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/python tests/fuzz/run.py --minutes 30
 
 kills: $(READY)
-	$(BIN)/python tests/kill/run.py --writing 100 --training 50 --encoding 50 --full 40
+	$(BIN)/python tests/kill/run.py --writing 100 --training 50 --encoding 50 --serving 50 --full 40
 
 openapi: $(READY)
 	$(BIN)/python -m tercet.serve.openapi > docs/openapi.json

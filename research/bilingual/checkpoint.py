@@ -3,7 +3,7 @@
 python research/bilingual/checkpoint.py pack --work WORK     # WORK to research/bilingual/checkpoint
 python research/bilingual/checkpoint.py unpack --work WORK   # and back
 
-The new pieces are a list, from which the tokenizer is made again. Their vectors have 8 bits. The other weights
+The new pieces are a list, from which the tokenizer is made again. Their vectors have 8 bits. Other weights
 of the backbone are 4-bit differences from MiniLM, those of the scorers 4-bit differences from the backbone.
 """
 

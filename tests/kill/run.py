@@ -1,6 +1,6 @@
 """Kill processes while they write, train and encode, fill their disks, and check what is left.
 
-``python tests/kill/run.py --writing 500 --training 250 --encoding 250 --full 200 --seed 0``
+``python tests/kill/run.py --writing 500 --training 250 --encoding 250 --serving 100 --full 200 --seed 0``
 
 This process imports everything once and forks the processes that are killed, so that each needs only
 milliseconds to start.
@@ -22,6 +22,7 @@ os.environ |= {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false", "HF_HU
 from tests.conftest import make_folder  # noqa: E402
 from tests.kill.children import Ended, random_bytes  # noqa: E402
 from tests.kill.encoding import Encoding  # noqa: E402
+from tests.kill.serving import Serving  # noqa: E402
 from tests.kill.training import Training  # noqa: E402
 from tests.kill.writing import Writing  # noqa: E402
 
@@ -31,7 +32,7 @@ import tercet  # noqa: E402
 def main() -> None:
     """Kill as many processes of each kind as asked for; the first wrong state ends the run."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    for kind in ("writing", "training", "encoding", "full"):
+    for kind in ("writing", "training", "encoding", "serving", "full"):
         parser.add_argument(f"--{kind}", type=int, default=0, metavar="N", help="number of processes")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
@@ -41,8 +42,9 @@ def main() -> None:
         backbone = make_folder(folder / "backbone")
         scorer = tercet.BiEncoder.from_backbone(backbone, device="cpu")
         writing, encoding = Writing(folder, scorer), Encoding(folder, scorer)
-        training = Training(folder, backbone)
-        for kind, cases in (("writing", writing), ("training", training), ("encoding", encoding)):
+        training, serving = Training(folder, backbone), Serving(folder, scorer)
+        killed = {"writing": writing, "training": training, "encoding": encoding, "serving": serving}
+        for kind, cases in killed.items():
             _repeat(kind, getattr(options, kind), [lambda cases=cases: cases.kill(chance)])
         full = [
             lambda cases=cases: cases.fill_disk(chance, random_bytes(chance))
