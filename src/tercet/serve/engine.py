@@ -71,6 +71,16 @@ class Engine:
         """Tokens that wait for each model."""
         return {name: loaded.queue.tokens for name, loaded in self._models.items()}
 
+    @property
+    def is_full(self) -> bool:
+        """Whether every model would refuse even the shortest text."""
+        limit, busy = self.config.max_wait_seconds, self._busy_models()
+        return bool(self._models) and all(
+            loaded.queue.wait(1, busy_models=busy) > limit
+            or loaded.queue.tokens >= self.config.max_queued_tokens
+            for loaded in self._models.values()
+        )
+
     def model(self, name: str) -> Any:
         """A loaded model."""
         return self._loaded(name).model
@@ -126,7 +136,7 @@ class Engine:
         job = Job(self._loop.create_future(), [None], 1)
         item = Item(key=job, text=function, waiters=[(job, 0)], tokens=Tokenized(function, cost, cost))
         item.since = time.perf_counter()
-        loaded.queue.admit(cost)
+        loaded.queue.admit(cost, busy_models=self._busy_models(loaded.queue))
         loaded.queue.release(cost)
         loaded.queue.in_flight[job] = item
         loaded.queue.push(Share("call", [item]))
@@ -143,6 +153,11 @@ class Engine:
         self._models.clear()
         await asyncio.to_thread(self._forward.shutdown, cancel_futures=True)
         await asyncio.to_thread(self._tokenizers.shutdown, cancel_futures=True)
+
+    def _busy_models(self, joined: ModelQueue | None = None) -> int:
+        """How many models have work, or are about to have some."""
+        queues = (loaded.queue for loaded in self._models.values())
+        return sum(queue is joined or queue.tokens > 0 for queue in queues) or 1
 
     def _loaded(self, name: str) -> Loaded:
         loaded = self._models.get(name)
@@ -185,7 +200,7 @@ class Engine:
             raise error
         if items:
             try:
-                queue.admit(estimate)
+                queue.admit(estimate, busy_models=self._busy_models(queue))
             except TercetError as error:
                 _fail(queue, items, error)
                 raise

@@ -76,6 +76,8 @@ class Guard:
             )
         self._check_host(exchange)
         self._check_key(exchange)
+        if counted and exchange.scope["method"] == "POST":
+            self._check_queue(exchange)
         body = await read_body(exchange, receive, self.config)
         if self.config.serve.log_texts and body:
             LOG.info("%s body %s", exchange.request_id, escaped(body.decode("utf-8", errors="replace")))
@@ -101,6 +103,14 @@ class Guard:
             for task in (routes, gone):
                 task.cancel()
             await asyncio.gather(routes, gone, return_exceptions=True)
+
+    def _check_queue(self, exchange: "Exchange") -> None:
+        """Refuse early if nothing fits into the queues: reading a request costs more than refusing it."""
+        service = getattr(exchange.scope["app"].state, "service", None)
+        if service is not None and service.engine.is_full:
+            raise ProblemError(
+                429, "overloaded", "the queues of all models are full: try again later", retry_after=1
+            )
 
     def _check_host(self, exchange: "Exchange") -> None:
         """Without keys, a page of another site must not reach the server through a name that it controls."""

@@ -44,15 +44,19 @@ class ModelQueue:
         """Tokens in forward passes."""
         self._speed = FIRST_GUESS
 
-    def wait(self, estimate: int) -> float:
-        """The expected seconds until a new request of so many tokens is computed, beside the others."""
+    def wait(self, estimate: int, *, busy_models: int = 1) -> float:
+        """The expected seconds until a new request of so many tokens has had its turns.
+
+        Args:
+            busy_models: how many models have work, this one included; they take turns too.
+        """
         turn = max(estimate, self._config.turn_tokens)
         before = sum(min(share.cost, turn) for share in self._shares)
-        return (before + self.running) / self._speed
+        return busy_models * (before + self.running) / self._speed
 
-    def admit(self, estimate: int) -> None:
+    def admit(self, estimate: int, *, busy_models: int = 1) -> None:
         """Reserve room for about ``estimate`` tokens, or raise."""
-        config, wait = self._config, self.wait(estimate)
+        config, wait = self._config, self.wait(estimate, busy_models=busy_models)
         room = config.max_queued_tokens * (LARGE_SHARE if estimate > config.turn_tokens else 1)
         crowded = self.tokens > 0 and self.tokens + estimate > room
         if crowded or wait > config.max_wait_seconds:
