@@ -7,6 +7,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from tercet.errors import OutputError
+from tercet.index.forks import connect
 from tercet.index.where_sql import sql_number
 
 
@@ -69,9 +70,9 @@ def row_digest(*values: bytes) -> bytes:
 
 
 def _open(file: Path, mode: str) -> sqlite3.Connection:
-    connection = sqlite3.connect(
+    connection = connect(
+        file,
         f"{file.absolute().as_uri()}?mode={mode}",
-        uri=True,
         check_same_thread=False,
         isolation_level=None,
         timeout=30,

@@ -16,6 +16,7 @@ from tercet.files.structured import json_text
 from tercet.index.base import FORMAT, check_format
 from tercet.index.connection import digest_sql, file_state, is_writable, open_to_read, open_to_write
 from tercet.index.database_errors import sqlite_errors
+from tercet.index.forks import forked_error
 from tercet.index.items import Item
 from tercet.records import Floats, Ints
 
@@ -266,9 +267,7 @@ class Database:
     def _check_process(self) -> None:
         """Raise in a forked process, where SQLite's connection would corrupt the file."""
         if self._process != os.getpid():
-            raise InputError(
-                f"{self._file.parent} was opened before this process was forked: open it again in this one"
-            )
+            raise forked_error(self._file.parent)
 
     def _check_format(self) -> None:
         is_old = OLD_METADATA in self.column("sqlite_master", "name")
