@@ -66,8 +66,9 @@ print(forked(lambda: tercet.Retriever.open(folder / "index.tercet", scorer).add(
 print(len(retriever), retriever.problems())
 """
     refusal = (
-        f"InputError: {tmp_path / 'index.tercet'} was open when this process was forked, and SQLite's locks do "
-        'not survive that: close it before the fork, or start processes with multiprocessing.get_context("spawn")'
+        f"InputError: {tmp_path / 'index.tercet'} was open when this process was forked, and SQLite's locks "
+        "do not survive that: close it before the fork, or start processes with "
+        'multiprocessing.get_context("spawn")'
     )
     assert run(code, tmp_path) == [*[refusal, "1"] * 3, "0", refusal, "1", "400 []"]
 

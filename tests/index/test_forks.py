@@ -98,6 +98,16 @@ def test_a_forked_process_may_open_an_index_that_its_parent_let_go(store: Store)
     assert forked(lambda: put(Store(store.path), "cat")) == ""
 
 
+def test_a_copied_index_keeps_its_locks(store: Store, tmp_path: Path) -> None:
+    put(store, "cat")
+    store.copy(tmp_path / "copy.tercet")
+    write_alone(store.path, "dog")
+    put(store, "bird")
+    assert len(Store(store.path)) == 3
+    write_alone(store.path, "fish")
+    assert len(store) == 4
+
+
 def test_a_forked_process_may_create_an_index_and_the_parent_open_it(store: Store, tmp_path: Path) -> None:
     other = tmp_path / "other.tercet"
     assert forked(lambda: put(Store.create(other, WIDTH, lexical=False), "cat")) == ""

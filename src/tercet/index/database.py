@@ -4,7 +4,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from threading import RLock
 from typing import Any
@@ -227,6 +227,12 @@ class Database:
         if not self._is_checked and self.problems():
             raise BrokenIndexError(f'{self._file} is malformed: run "tercet index repair"')
         self._is_checked = True
+
+    def copy(self, file: Path) -> None:
+        """Write a copy to a new file. Only SQLite may read the file: closing it drops SQLite's locks."""
+        self._check_process()
+        with self._lock, sqlite_errors(self._file), closing(open_to_write(file)) as target:
+            self._connection.backup(target)
 
     def rebuild(self) -> None:
         """Write the database again from its tables, which mends indexes and unused pages."""

@@ -98,8 +98,9 @@ class Store:
     def copy(self, path: Path) -> "Store":
         """A copy of the store in a new folder."""
         with self.writer(), new_folder(path) as partial:
-            self.database.query("PRAGMA wal_checkpoint(TRUNCATE)")
-            shutil.copytree(self.path, partial, dirs_exist_ok=True, ignore=shutil.ignore_patterns(LOCK))
+            self.database.copy(partial / DATABASE)
+            others = shutil.ignore_patterns(LOCK, f"{DATABASE}*")
+            shutil.copytree(self.path, partial, dirs_exist_ok=True, ignore=others)
         return Store(path)
 
     def close(self) -> None:
