@@ -15,12 +15,13 @@ import pytest
 from tests.index.test_store import NAMES, WIDTH, ids, items, put, query, repair, vectors
 
 from tercet.errors import BrokenIndexError, InputError, OutputError
-from tercet.index import connection, database
+from tercet.index import connection, tables
 from tercet.index import store as store_module
 from tercet.index.items import Item
-from tercet.index.repair import Encoding, problems
+from tercet.index.repair import Encoding
 from tercet.index.repair import repair as repair_store
 from tercet.index.store import DATABASE, LEXICAL, SEGMENTS, Store
+from tercet.index.verify import problems
 from tercet.records import Part
 
 SOURCE = Path(__file__).parents[2] / "src"
@@ -252,7 +253,7 @@ def test_a_database_without_its_tables_is_broken(store: Store) -> None:
 def test_metadata_that_is_not_json_is_named(store: Store) -> None:
     edit(store, "UPDATE candidates SET metadata = '{' WHERE id = 'n1'")
     opened = Store(store.path)
-    with pytest.raises(BrokenIndexError, match="the metadata of 'n1' is not valid JSON"):
+    with pytest.raises(BrokenIndexError, match="the metadata of 'n1' is not a JSON object"):
         opened.items(np.arange(10))
 
 
@@ -301,8 +302,8 @@ import sys
 from pathlib import Path
 from tests.index.test_store import ids, put
 from tercet.errors import OutputError
-from tercet.index.repair import problems
 from tercet.index.store import Store
+from tercet.index.verify import problems
 store = Store(Path(sys.argv[1]))
 try:
     put(store, "river")
@@ -374,10 +375,8 @@ def test_a_read_only_index_whose_log_was_left_says_what_to_do(store: Store, tmp_
 def test_an_immutable_index_is_read_again_after_a_change(store: Store) -> None:
     store.close()
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(database, "is_writable", lambda file: False)
-        patched.setattr(
-            database, "open_to_read", lambda file: (connection._open(file, "ro&immutable=1"), True)
-        )
+        patched.setattr(tables, "is_writable", lambda file: False)
+        patched.setattr(tables, "open_to_read", lambda file: (connection._open(file, "ro&immutable=1"), True))
         reader = Store(store.path)
         assert len(reader) == 10
     writer = Store(store.path)

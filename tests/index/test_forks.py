@@ -11,8 +11,8 @@ import pytest
 from tests.index.test_store import WIDTH, put
 
 from tercet.errors import TercetError
-from tercet.index.repair import problems
 from tercet.index.store import Store
+from tercet.index.verify import problems
 
 REFUSAL = 'close it before the fork, or start processes with multiprocessing.get_context("spawn")'
 

@@ -292,8 +292,8 @@ def verify(path: IndexArgument) -> None:
 
     Example: tercet index verify faq.tercet
     """
-    from tercet.index.repair import problems
     from tercet.index.store import Store
+    from tercet.index.verify import problems
 
     store = Store(path)
     with spinner("reading every byte"):
@@ -307,14 +307,24 @@ def verify(path: IndexArgument) -> None:
 
 
 @index.command()
-def repair(path: IndexArgument, model: MovedModelOption = None, precision: PrecisionOption = "fp32") -> None:
+def repair(
+    path: IndexArgument,
+    model: MovedModelOption = None,
+    precision: PrecisionOption = "fp32",
+    accept_loss: Annotated[
+        bool,
+        typer.Option(
+            "--accept-loss", help="Give up candidates that are gone, and metadata that cannot be read."
+        ),
+    ] = False,
+) -> None:
     """Discard damaged files and encode their candidates again.
 
     Example: tercet index repair faq.tercet
     """
     retriever = open_index(path, model, precision)
     with spinner("verifying, and encoding damaged candidates again"):
-        count = retriever.repair()
+        count = retriever.repair(accept_loss=accept_loss)
     typer.echo(f"{path}: {len(retriever):,} candidates, {count:,} of them encoded again")
 
 
