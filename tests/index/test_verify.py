@@ -139,11 +139,32 @@ def test_a_repair_does_not_hide_that_candidates_are_gone(store: Store) -> None:
     assert (len(opened), len(opened.owners.all_vectors())) == (8, 16)
 
 
-def test_a_repair_does_not_hide_that_a_candidate_was_exchanged(store: Store) -> None:
-    old = "SELECT number + 100, 'twin', text, metadata, digest FROM candidates WHERE id = 'n5'"
-    edit(store, f"INSERT INTO candidates {old}")
-    edit(store, "DELETE FROM candidates WHERE id = 'n6'")
-    assert noticed(store.path)
+def test_a_repair_does_not_hide_that_a_candidate_has_an_old_row(store: Store) -> None:
+    statement = "SELECT metadata, digest FROM candidates WHERE id = 'n5'"
+    ((metadata, digest),) = store.database.query(statement)
+    store.update_metadata({"n5": {"seen": True}})
+    edit(store, f"UPDATE candidates SET metadata = '{metadata}', digest = {digest} WHERE id = 'n5'")
+    opened = Store(store.path)
+    assert problems(opened) == ["candidates: the rows are not those that were written"]
+    with pytest.raises(BrokenIndexError, match=r"not those that were written.*--accept-loss"):
+        repair(opened)
+    repair(opened, accept_loss=True)
+    assert problems(opened) == []
+
+
+def test_a_repair_finds_the_new_text_though_the_list_of_pending_ones_is_lost(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change(store, items("fish"))
+    with monkeypatch.context() as patched:
+        patched.setattr(LexicalSync, "update", lambda self: None)
+        change(store, [Item("n5", "a lion in it")])
+    edit(store, "DELETE FROM pending")
+    opened = Store(store.path)
+    assert problems(opened) == ["pending: 0 rows, but 2 were written"]
+    repair(opened)
+    assert problems(opened) == []
+    assert len(opened.search_lexical("lion", 3)) == 1
 
 
 @pytest.mark.parametrize("name", ["model", "chunked", "width", "format"])
