@@ -185,8 +185,8 @@ class Retriever(AsyncRetrieval):
         digest = items_digest("", _items(islice(rest, done)))
         if done and digest != self.store.metadata("taken_digest"):
             raise InputError(
-                f"{self.path} contains the first {done:,} candidates of another source: give the same ones, "
-                "or choose another folder"
+                f"{self.path} is an unfinished build whose first {done:,} candidates differ from those given "
+                "now: give the same candidates, or remove the folder and build it again"
             )
         if on_progress is not None and done:
             on_progress(done)

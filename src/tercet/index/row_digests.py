@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
+from struct import Struct
 from typing import Any
 
 COLUMNS = {
@@ -13,30 +14,28 @@ COLUMNS = {
 }
 """The columns that the digest of a row covers, and their types, by table."""
 
-TYPES = {table: " ".join(columns.values()).lower() for table, columns in COLUMNS.items()}
-"""The types of the values of a row, as ``digest_sql`` joins them."""
+LENGTHS = {count: Struct(f"<{count}q") for count in range(1, 9)}
+"""The lengths of some values as bytes."""
 
 
 def with_digests(table: str, rows: Iterable[Sequence[Any]]) -> list[tuple[Any, ...]]:
     """New rows of a table, each followed by its digest."""
-    types = TYPES[table]
-    return [(*row, row_digest(types, *map(_as_bytes, row))) for row in rows]
+    types = " ".join(COLUMNS[table].values()).lower()  # as ``digest_sql`` joins them
+    return [
+        (*row, row_digest(types, *[value if type(value) is bytes else str(value).encode() for value in row]))
+        for row in rows
+    ]
 
 
 def digest_sql(table: str) -> str:
     """The SQL expression of the digest that a row of a table should have."""
     types = " || ' ' || ".join(f"typeof({name})" for name in COLUMNS[table])
-    return f"row_digest({types}, {', '.join(f'CAST({name} AS BLOB)' for name in COLUMNS[table])})"
+    values = ", ".join(f"coalesce(CAST({name} AS BLOB), x'')" for name in COLUMNS[table])
+    return f"row_digest({types}, {values})"
 
 
-def row_digest(types: str, *values: bytes | None) -> int:
+def row_digest(types: str, *values: bytes) -> int:
     """The SQL function of the same name: 64 bits, as a signed integer."""
-    filled = [value or b"" for value in values]
-    lengths = " ".join([str(len(value)) for value in filled])
-    digest = blake2b(b"".join([f"{types} {lengths} ".encode(), *filled]), digest_size=8)
-    return int.from_bytes(digest.digest(), "little", signed=True)
-
-
-def _as_bytes(value: Any) -> bytes:
-    """What SQLite's ``CAST(value AS BLOB)`` makes of a value."""
-    return value if isinstance(value, bytes) else str(value).encode()
+    lengths = LENGTHS[len(values)].pack(*map(len, values))
+    digest = blake2b(b"".join((types.encode(), lengths, *values)), digest_size=8).digest()
+    return int.from_bytes(digest, "little", signed=True)
