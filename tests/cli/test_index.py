@@ -177,6 +177,16 @@ def test_the_same_command_resumes_an_interrupted_build(
     assert_fails(tercet(*command), "exists: choose another folder")
 
 
+def test_verify_and_repair_agree_on_metadata_that_is_not_json(index: str) -> None:
+    with closing(sqlite3.connect(Path(index) / "store.sqlite")) as connection, connection:
+        connection.execute("UPDATE candidates SET metadata = '{' WHERE id = 'k1'")
+    verified = tercet("index", "verify", index)
+    assert (verified.returncode, "run: tercet index repair" in verified.stdout) == (1, True)
+    assert_fails(tercet("index", "repair", index), 'accept them with "tercet index repair --accept-loss"')
+    assert tercet("index", "repair", index, "--accept-loss").returncode == 0
+    assert tercet("index", "verify", index).returncode == 0
+
+
 @pytest.mark.parametrize("cell", ["NaN", "Infinity", "1e999", '{"deep": [1, NaN]}'])
 def test_a_cell_that_is_not_finite_is_named_by_its_row_and_column(cell: str, tmp_path: Path) -> None:
     file, out = tmp_path / "scores.jsonl", tmp_path / "new.tercet"

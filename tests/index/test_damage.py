@@ -146,7 +146,20 @@ def edited_manifest(store: Store) -> None:
     file.write_text(json.dumps(json.loads(file.read_text()) | {"max_norm": 0.001}))
 
 
-DAMAGES = [edited_text, edited_metadata, edited_vector, lost_segments, edited_manifest]
+def manifest_of_a_missing_file(store: Store) -> None:
+    file = next((store.path / SEGMENTS).glob("*/segment.json"))
+    manifest = json.loads(file.read_text())
+    file.write_text(json.dumps(manifest | {"digests": manifest["digests"] | {"other": "0"}}))
+
+
+DAMAGES = [
+    edited_text,
+    edited_metadata,
+    edited_vector,
+    lost_segments,
+    edited_manifest,
+    manifest_of_a_missing_file,
+]
 
 
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)

@@ -2,6 +2,8 @@
 
 import shutil
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -204,3 +206,25 @@ def test_a_setting_that_is_not_json_cannot_be_repaired_and_says_what_to_do(store
 def test_rows_change_only_in_a_transaction(store: Store) -> None:
     with pytest.raises(RuntimeError, match="in one transaction"):
         store.database.set_metadata({"model": "other"})
+
+
+WRITE = """
+import sys, time
+from tests.index.test_store import *
+store_module.BUFFER_SIZE = 20
+store, end, number = Store(Path(sys.argv[1])), time.monotonic() + 4, 0
+while time.monotonic() < end:
+    put(store, *(f"x{number + n}" for n in range(5)))
+    number += 5
+    if number % 20 == 0:
+        store.remove([f"x{number - 1}"])
+        store.compact()
+"""
+
+
+def test_a_verification_beside_a_writer_raises_no_false_alarm(tmp_path: Path) -> None:
+    store = Store.create(tmp_path / "busy.tercet", WIDTH)
+    with subprocess.Popen([sys.executable, "-c", WRITE, str(store.path)]) as writer:
+        found = [problems(store) for _ in iter(writer.poll, 0)]
+    assert [each for each in found if each] == []
+    assert len(found) > 10

@@ -103,15 +103,9 @@ class LexicalSync:
 
     def problem(self) -> str:
         """What is wrong with the index; empty if nothing is, or if an update is pending."""
-        while True:
-            version = self._database.version
-            found = self._problem()
-            if not found or version == self._database.version:
-                return found  # otherwise a writer has changed the files meanwhile
-
-    def _problem(self) -> str:
         is_pending = bool(self._database.column("pending"))
         modified = self._modified(is_changing=is_pending)
+        self.reload()
         if modified:
             return f"lexical index: modified or missing: {listed(modified, most=SHOWN)}"
         if self._index is None:

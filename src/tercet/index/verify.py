@@ -9,16 +9,27 @@ from tercet.records import Ints
 
 SHOWN = 5
 """Ids of modified candidates that a message shows."""
+ATTEMPTS = 5
+"""How often an index is read that another process writes to."""
 SETTINGS = "settings of the index"
 """What messages call the table ``metadata``."""
 
 
 def problems(store: Store) -> list[str]:
     """What is wrong with the files of a store, one line per problem."""
+    for _ in range(ATTEMPTS):
+        version = store.database.version
+        found = _problems(store)
+        if not found or version == store.database.version:
+            break  # otherwise a writer changed the files while they were read
+    return found
+
+
+def _problems(store: Store) -> list[str]:
     try:
         found = store.database.problems()
         return found if found else [*_modified_rows(store), *_wrong_totals(store), *_file_problems(store)]
-    except BrokenIndexError as error:  # a part of the database cannot be read at all
+    except (BrokenIndexError, OSError) as error:  # a part cannot be read at all
         return [str(error)]
 
 
