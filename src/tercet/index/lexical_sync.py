@@ -105,9 +105,9 @@ class LexicalSync:
         """What is wrong with the index; empty if nothing is, or if an update is pending."""
         is_pending = bool(self._database.column("pending"))
         modified = self._modified(is_changing=is_pending)
-        self.reload()
         if modified:
             return f"lexical index: modified or missing: {listed(modified, most=SHOWN)}"
+        self.reload()
         if self._index is None:
             return "lexical index: cannot be read"
         if is_pending:
