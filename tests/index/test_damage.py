@@ -138,6 +138,14 @@ def edited_vector(store: Store) -> None:
     edit(store, f"UPDATE buffered SET vector = zeroblob({4 * WIDTH})")
 
 
+def shortened_vector(store: Store) -> None:
+    edit(store, "UPDATE buffered SET vector = x'00'")
+
+
+def vector_of_another_type(store: Store) -> None:
+    edit(store, f"UPDATE buffered SET vector = printf('%.{4 * WIDTH}c', 'x')")
+
+
 def lost_segments(store: Store) -> None:
     shutil.rmtree(store.path / SEGMENTS)
 
@@ -157,6 +165,8 @@ DAMAGES = [
     edited_text,
     edited_metadata,
     edited_vector,
+    shortened_vector,
+    vector_of_another_type,
     lost_segments,
     edited_manifest,
     manifest_of_a_missing_file,

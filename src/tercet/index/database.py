@@ -61,8 +61,9 @@ class Database(Tables):
 
     def set_metadata(self, metadata: Mapping[str, Any]) -> None:
         """Set values of the store's metadata."""
+        rows = [(name, json_text(value)) for name, value in metadata.items()]
         self.delete_rows("metadata", "name", list(metadata))
-        self.insert_rows("metadata", [(name, json_text(value)) for name, value in metadata.items()])
+        self.insert_rows("metadata", rows)
 
     def count(self) -> int:
         """The number of candidates."""
@@ -117,12 +118,13 @@ class Database(Tables):
 
     def buffered(self, width: int) -> tuple[Ints, Floats]:
         """The numbers ``[C]`` and vectors ``[C, D]`` that are in no segment yet."""
-        rows = self.query("SELECT number, CAST(vector AS BLOB) FROM buffered ORDER BY number")
-        if any(len(vector) != 4 * width for _, vector in rows):
-            raise BrokenIndexError(f'{self._file}: a vector has the wrong length: run "tercet index repair"')
+        rows = self.query("SELECT number, vector FROM buffered ORDER BY number")
         numbers = np.array([number for number, _ in rows], dtype=np.int64)
-        vectors = np.frombuffer(b"".join(vector for _, vector in rows), dtype="<f4").reshape(-1, width)
-        return numbers, vectors
+        try:
+            joined = b"".join([vector for _, vector in rows])
+            return numbers, np.frombuffer(joined, dtype="<f4").reshape(len(rows), width)
+        except (TypeError, ValueError):
+            raise BrokenIndexError(f'{self._file}: a vector is damaged: run "tercet index repair"') from None
 
     def add_buffered(self, numbers: Ints, vectors: Floats) -> None:
         """Store vectors until there are enough for a segment."""

@@ -95,6 +95,8 @@ class Tables:
 
     def delete_rows(self, table: str, column: str, values: list[Any]) -> None:
         """Delete the rows that have one of these values in a column, in a transaction."""
+        if not values:
+            return
         statement = f"SELECT count(*), coalesce(sum({summed(table)}), 0) FROM {table} WHERE {column} IN"
         changes = [(rows, total, table) for rows, total in self.select_in(statement, values) if rows]
         self._execute("UPDATE totals SET rows = rows - ?, total = total - ? WHERE name = ?", changes)
