@@ -155,12 +155,6 @@ def edited_manifest(store: Store) -> None:
     file.write_text(json.dumps(json.loads(file.read_text()) | {"max_norm": 0.001}))
 
 
-def manifest_of_a_missing_file(store: Store) -> None:
-    file = next((store.path / SEGMENTS).glob("*/segment.json"))
-    manifest = json.loads(file.read_text())
-    file.write_text(json.dumps(manifest | {"digests": manifest["digests"] | {"other": "0"}}))
-
-
 DAMAGES = [
     edited_text,
     edited_metadata,
@@ -169,7 +163,6 @@ DAMAGES = [
     vector_of_another_type,
     lost_segments,
     edited_manifest,
-    manifest_of_a_missing_file,
 ]
 
 
