@@ -22,8 +22,8 @@ import numpy as np
 
 from tercet.index import store as store_module
 from tercet.index.items import Item
-from tercet.index.repair import problems
 from tercet.index.store import Store
+from tercet.index.verify import problems
 from tercet.records import Codes, Floats
 
 WIDTH = 8

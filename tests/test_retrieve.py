@@ -182,7 +182,7 @@ def test_an_interrupted_build_is_resumed(tiny: tercet.BiEncoder, monkeypatch: py
     assert [item.text for item in retriever.store.items(np.arange(99)).values()] == TEXTS
     with pytest.raises(InputError, match="contains a build of other candidates"):
         retriever.build(TEXTS, source="others")
-    with pytest.raises(InputError, match="candidates of another source: give the same ones"):
+    with pytest.raises(InputError, match="candidates differ from those given now: give the same"):
         retriever.build([*reversed(TEXTS)], source="texts")
 
 

@@ -20,8 +20,9 @@ from tercet.index.item_forms import ItemLike, item_of
 from tercet.index.items import Item, items_digest
 from tercet.index.owners import Owner
 from tercet.index.reading import get_items, stored_items
-from tercet.index.repair import Encoding, problems, repair
+from tercet.index.repair import Encoding, repair
 from tercet.index.store import DATABASE, GRAPH_THRESHOLD, Store
+from tercet.index.verify import problems
 from tercet.inputs import check_choice, check_context, check_contexts, check_count, check_k, check_many
 from tercet.records import Certainty, Codes, Context, Floats, Hit, Hits, Ints, Part, Progress, as_text
 from tercet.retrieve_async import AsyncRetrieval
@@ -184,8 +185,8 @@ class Retriever(AsyncRetrieval):
         digest = items_digest("", _items(islice(rest, done)))
         if done and digest != self.store.metadata("taken_digest"):
             raise InputError(
-                f"{self.path} contains the first {done:,} candidates of another source: give the same ones, "
-                "or choose another folder"
+                f"{self.path} is an unfinished build whose first {done:,} candidates differ from those given "
+                "now: give the same candidates, or remove the folder and build it again"
             )
         if on_progress is not None and done:
             on_progress(done)
@@ -325,9 +326,14 @@ class Retriever(AsyncRetrieval):
         """The problems of the index files, one line each. Reads every byte."""
         return problems(self.store)
 
-    def repair(self) -> int:
-        """Drop broken files and encode their candidates again; returns how many vectors were encoded."""
-        return repair(self.store, Encoding(self._encoded, self.update))
+    def repair(self, *, accept_loss: bool = False) -> int:
+        """Drop broken files and encode their candidates again; returns how many vectors were encoded.
+
+        Args:
+            accept_loss: whether to give up candidates that are gone, and metadata that cannot be read.
+                Otherwise they raise a ``BrokenIndexError``, after everything else was repaired.
+        """
+        return repair(self.store, Encoding(self._encoded, self.update), accept_loss=accept_loss)
 
     def close(self) -> None:
         """Close the files; a temporary folder is deleted."""

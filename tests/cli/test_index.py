@@ -1,6 +1,7 @@
 """``tercet index`` and ``tercet search``, as users type them."""
 
 import json
+import os
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -131,8 +132,14 @@ def test_an_interrupted_build_of_a_pipe_is_resumed_only_by_the_same_rows(
 
     monkeypatch.setattr(tercet_retrieve.Retriever, "_encoded", interrupted)
     assert tercet(*command, stdin=first).returncode == 130
-    assert_fails(tercet(*command, stdin=second), "contains the first 2 candidates of another source")
-    assert_fails(tercet(*command, stdin="cat 0\n"), "contains the first 2 candidates of another source")
+    assert_fails(
+        tercet(*command, stdin=second),
+        "unfinished build whose first 2 candidates differ from those given now",
+    )
+    assert_fails(
+        tercet(*command, stdin="cat 0\n"),
+        "unfinished build whose first 2 candidates differ from those given now",
+    )
     assert tercet(*command, stdin=first).returncode == 0
     stored = tercet("index", "get", str(path), *"01234", "--json").stdout
     assert [json.loads(line)["text"] for line in stored.splitlines()] == first.splitlines()
@@ -158,8 +165,43 @@ def test_the_same_command_resumes_an_interrupted_build(
     assert "stopped with 2 candidates, which are stored: run the same command to resume" in stopped.stderr
     assert "interrupted after 2 candidates" in tercet("search", str(path), "a dog").stderr
     assert "finished     no" in tercet("index", "info", str(path)).stdout
+    other = tercet(*command, "--storage", "int8")
+    started = 'is an unfinished build of 2 candidates, started with storage "float32" instead of "int8"'
+    assert_fails(other, f"{started}: run that command again, or remove the folder")
+    content = rows.read_bytes()
+    rows.write_bytes(content.replace(b"cat", b"cow"))
+    assert_fails(tercet(*command), "first 2 candidates differ from those given now")
+    rows.write_bytes(content)
+    os.utime(rows, (1, 1))  # touched, with the same rows
     assert tercet(*command).stdout == f"{path}: 5 candidates\n"
     assert_fails(tercet(*command), "exists: choose another folder")
+
+
+def test_verify_and_repair_agree_on_metadata_that_is_not_json(index: str) -> None:
+    with closing(sqlite3.connect(Path(index) / "store.sqlite")) as connection, connection:
+        connection.execute("UPDATE candidates SET metadata = '{' WHERE id = 'k1'")
+    verified = tercet("index", "verify", index)
+    assert (verified.returncode, "run: tercet index repair" in verified.stdout) == (1, True)
+    assert_fails(tercet("index", "repair", index), 'accept them with "tercet index repair --accept-loss"')
+    assert tercet("index", "repair", index, "--accept-loss").returncode == 0
+    assert tercet("index", "verify", index).returncode == 0
+
+
+@pytest.mark.parametrize("cell", ["NaN", "Infinity", "1e999", '{"deep": [1, NaN]}'])
+def test_a_cell_that_is_not_finite_is_named_by_its_row_and_column(cell: str, tmp_path: Path) -> None:
+    file, out = tmp_path / "scores.jsonl", tmp_path / "new.tercet"
+    file.write_text(f'{{"text": "a", "score": 1}}\n{{"text": "b", "score": {cell}}}\n')
+    failed = tercet("index", "build", str(file), "-o", str(out))
+    assert_fails(failed, "scores.jsonl, line 2: score")
+    assert "an index stores finite numbers only: correct or empty the cell" in failed.stderr
+    assert not out.exists()
+
+
+def test_an_id_that_is_not_a_number_is_named_by_its_row(tmp_path: Path) -> None:
+    file = tmp_path / "ids.jsonl"
+    file.write_text('{"text": "a", "id": 1}\n{"text": "b", "id": NaN}\n')
+    failed = tercet("index", "build", str(file), "-o", str(tmp_path / "new.tercet"))
+    assert_fails(failed, "ids.jsonl, line 2: id = nan")
 
 
 def test_long_candidates_are_found_by_their_best_chunk(tmp_path: Path, tiny_folder: FolderOf) -> None:

@@ -1,12 +1,12 @@
 """``tercet index``: candidates that are encoded once, stored in a folder, and searched."""
 
-import json
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tercet.cli.build_source import build_source, check_out
 from tercet.cli.console import printable
 from tercet.cli.input_files import checked_first, input_files
 from tercet.cli.options import (
@@ -28,7 +28,7 @@ from tercet.cli.options import (
     spinner,
 )
 from tercet.cli.progress import counting
-from tercet.errors import InputError, InterruptedRunError, OutputError, TercetError
+from tercet.errors import InputError, InterruptedRunError, TercetError
 from tercet.files.structured import json_text
 from tercet.inputs import listed
 from tercet.settings.chunks import ChunkConfig
@@ -95,9 +95,21 @@ def build(
     files = input_files(file_format, delimiter=delimiter, encoding=encoding, skip_empty=skip_empty)
     is_new = not out.exists()
     chunks = chunk_config(chunk, chunk_overlap, chunk_boundary)
-    settings = [column, id_column, storage, lexical, chunk, chunk_overlap, chunk_boundary]
-    source = _source(file, [*settings, skip_empty, file_format, delimiter, encoding])
-    _check_out(out, source)
+    source = build_source(
+        file,
+        column=column,
+        id_column=id_column,
+        storage=storage,
+        lexical=lexical,
+        chunk=chunk,
+        chunk_overlap=chunk_overlap,
+        chunk_boundary=chunk_boundary,
+        skip_empty=skip_empty,
+        format=file_format,
+        delimiter=delimiter,
+        encoding=encoding,
+    )
+    check_out(out, source)
     candidates = checked_first(file, lambda: files.items(file, column, id_column))
     with spinner(f"loading {model}"):
         retriever = _open_or_create(
@@ -292,8 +304,8 @@ def verify(path: IndexArgument) -> None:
 
     Example: tercet index verify faq.tercet
     """
-    from tercet.index.repair import problems
     from tercet.index.store import Store
+    from tercet.index.verify import problems
 
     store = Store(path)
     with spinner("reading every byte"):
@@ -307,14 +319,24 @@ def verify(path: IndexArgument) -> None:
 
 
 @index.command()
-def repair(path: IndexArgument, model: MovedModelOption = None, precision: PrecisionOption = "fp32") -> None:
+def repair(
+    path: IndexArgument,
+    model: MovedModelOption = None,
+    precision: PrecisionOption = "fp32",
+    accept_loss: Annotated[
+        bool,
+        typer.Option(
+            "--accept-loss", help="Give up candidates that are gone, and metadata that cannot be read."
+        ),
+    ] = False,
+) -> None:
     """Discard damaged files and encode their candidates again.
 
     Example: tercet index repair faq.tercet
     """
     retriever = open_index(path, model, precision)
     with spinner("verifying, and encoding damaged candidates again"):
-        count = retriever.repair()
+        count = retriever.repair(accept_loss=accept_loss)
     typer.echo(f"{path}: {len(retriever):,} candidates, {count:,} of them encoded again")
 
 
@@ -347,21 +369,6 @@ def open_index(path: Path, model: str | None, precision: Precision) -> "Retrieve
     return retriever
 
 
-def _check_out(out: Path, source: str) -> None:
-    """Raise if the folder exists, unless it is an unfinished build of the same candidates."""
-    from tercet.index.store import DATABASE, Store
-
-    if not out.exists():
-        return
-    if not (out / DATABASE).is_file():
-        raise OutputError(f"{out} exists and is not an index: choose another folder")
-    store = Store(out)
-    is_resumable = store.metadata("source") == source and not store.metadata("finished")
-    store.close()
-    if not is_resumable:
-        raise OutputError(f"{out} exists: choose another folder, or add candidates with tercet index add")
-
-
 def _open_or_create(
     out: Path,
     source: str,
@@ -379,10 +386,3 @@ def _open_or_create(
     created = Retriever(model, path=out, storage=storage, lexical=lexical, chunk=chunk, precision=precision)
     created.store.set_metadata({"source": source})
     return created
-
-
-def _source(file: str, settings: list[Any]) -> str:
-    """Identifies a build."""
-    path = Path(file)
-    known = [str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns] if path.is_file() else [file]
-    return json.dumps([*known, *settings])

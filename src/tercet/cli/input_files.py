@@ -21,7 +21,7 @@ from tercet.data.problems import gathered
 from tercet.data.rows import STDIN, Row, is_regular_file
 from tercet.data.sources import rows_in
 from tercet.errors import DataError, SkippedRowsWarning
-from tercet.files.structured import json_text, null_if_not_finite
+from tercet.files.structured import json_text, not_finite_places, null_if_not_finite
 from tercet.records import Context
 from tercet.settings.files import FileConfig, Format
 
@@ -122,9 +122,19 @@ def _item(row: Row, column: Sequence[str] | None, id_column: str | None) -> "Ite
     text, rest = text_and_rest(row, column)
     key = id_column or next((name for name in rest if name.lower() in ID_COLUMNS), None)
     id_ = "" if key is None else str(filled(row, key))
+    _check_finite(row)
     joined = {name: row.columns[name] for name in (column or ())[:-1] if name in row.columns}
     others = {**joined, **{name: value for name, value in rest.items() if name != key}}
     return Item(id_, text, metadata_of(_as_json(others), row.location))
+
+
+def _check_finite(row: Row) -> None:
+    """Raise if a cell has NaN or infinity, which no metadata can hold."""
+    place = next(not_finite_places(row.columns), None)
+    if place is not None:
+        raise DataError(
+            f"{row.location}: {place}, but an index stores finite numbers only: correct or empty the cell"
+        )
 
 
 def _as_json(value: Any) -> Any:

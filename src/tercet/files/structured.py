@@ -55,7 +55,7 @@ def json_text(
     except RecursionError:
         raise OutputError("the content is nested too deeply for JSON") from None
     except (TypeError, ValueError) as error:
-        found = next(_not_finite(content), None) if "Out of range" in str(error) else None
+        found = next(not_finite_places(content), None) if "Out of range" in str(error) else None
         reason = str(error) if found is None else f"numbers in JSON must be finite, got {found}"
         raise OutputError(reason) from None
     return escaped(text)
@@ -72,16 +72,16 @@ def null_if_not_finite(content: Any) -> Any:
     return content
 
 
-def _not_finite(content: object, where: str = "") -> Iterator[str]:
+def not_finite_places(content: object, where: str = "") -> Iterator[str]:
     """The places of all numbers that are not finite, such as ``rows[0].score = nan``."""
     if isinstance(content, float) and not isfinite(content):
         yield f"{where.lstrip('.')} = {content}" if where else str(content)
     elif isinstance(content, dict):
         for key, value in content.items():
-            yield from _not_finite(value, f"{where}.{key}")
+            yield from not_finite_places(value, f"{where}.{key}")
     elif isinstance(content, list | tuple):
         for position, value in enumerate(content):
-            yield from _not_finite(value, f"{where}[{position}]")
+            yield from not_finite_places(value, f"{where}[{position}]")
 
 
 def read_toml(file: Path, what: str = "recipe") -> dict[str, Any]:

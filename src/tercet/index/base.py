@@ -12,7 +12,7 @@ from tercet.inputs import check_k, check_scale
 from tercet.records import Certainty, Codes, Floats, Ints
 
 FORMAT = 2
-"""Version of the files that indexes write."""
+"""Version of the files that indexes without a store write."""
 
 SMALLEST, LARGEST = 1e-12, 1e12
 """Limits of the largest number of a vector, so that squares and products stay well within float32."""
@@ -129,11 +129,11 @@ def check_vectors(vectors: Floats, *, count: int, width: int) -> Floats:
     return checked
 
 
-def check_format(path: Path, found: object) -> None:
+def check_format(path: Path, found: object, *, reads: int = FORMAT) -> None:
     """Raise if an index was written in another format than this version reads."""
-    if found != FORMAT:
+    if found != reads:
         raise InputError(
-            f"{path} has index format {found}, but this version of tercet reads format {FORMAT}: build it "
+            f"{path} has index format {found}, but this version of tercet reads format {reads}: build it "
             'again in a new folder, with "tercet index build"'
         )
 

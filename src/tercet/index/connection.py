@@ -2,11 +2,11 @@
 
 import os
 import sqlite3
-from collections.abc import Iterable
-from hashlib import blake2b
 from pathlib import Path
 
 from tercet.errors import OutputError
+from tercet.index.forks import connect
+from tercet.index.row_digests import row_digest
 from tercet.index.where_sql import sql_number
 
 
@@ -54,24 +54,10 @@ def log_of(file: Path) -> Path:
     return file.with_name(f"{file.name}-wal")
 
 
-def digest_sql(values: Iterable[str]) -> str:
-    """The SQL expression of the digest of some columns or parameters."""
-    return f"row_digest({', '.join(f'CAST({value} AS BLOB)' for value in values)})"
-
-
-def row_digest(*values: bytes) -> bytes:
-    """The SQL function of the same name: a digest of values and their lengths."""
-    digest = blake2b(digest_size=8)
-    for value in values:
-        digest.update(len(value).to_bytes(8, "little"))
-        digest.update(value)
-    return digest.digest()
-
-
 def _open(file: Path, mode: str) -> sqlite3.Connection:
-    connection = sqlite3.connect(
+    connection = connect(
+        file,
         f"{file.absolute().as_uri()}?mode={mode}",
-        uri=True,
         check_same_thread=False,
         isolation_level=None,
         timeout=30,

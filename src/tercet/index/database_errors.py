@@ -12,6 +12,8 @@ BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 DAMAGED_MESSAGES = ("Could not decode to UTF-8", "no such ")
 """Messages without a code of their own begin so if a text or the schema is damaged."""
+MALFORMED = "malformed JSON"
+"""The message of a condition on metadata that is not JSON."""
 PRIMARY = 0xFF
 """The bits of an error code that tell its class; the others tell details."""
 
@@ -35,6 +37,8 @@ def _explained(error: sqlite3.Error, file: Path) -> TercetError:
         return OutputError(f"{file.parent} is locked ({error}): try again")
     if code in DAMAGED or str(error).startswith(DAMAGED_MESSAGES):
         return BrokenIndexError(f"{file} is not a valid database ({error}): restore it from a backup")
+    if str(error).startswith(MALFORMED):
+        return BrokenIndexError(f'{file} has metadata that is not JSON: run "tercet index repair"')
     if isinstance(error, sqlite3.ProgrammingError) and "closed" in str(error):
         return InputError(f"cannot read {file.parent} ({error}): open it again")
     return InputError(f"the database of {file.parent} cannot answer this request: {error}")

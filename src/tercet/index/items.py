@@ -7,7 +7,8 @@ from typing import Any
 
 from tercet.errors import InputError
 from tercet.files.digest import rows_digest
-from tercet.inputs import check_string
+from tercet.files.structured import not_finite_places
+from tercet.inputs import SHOWN_CHARACTERS, check_string, shortened
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ def assign_ids(
         while not item.id and (id_ in taken or (id_ != number and existing([id_]))):
             id_ += "+"
         taken.add(id_)
-        yield replace(item, id=id_)
+        yield item if item.id else replace(item, id=id_)
 
 
 def row_of(item: Item) -> tuple[str, str, str]:
@@ -52,7 +53,9 @@ def row_of(item: Item) -> tuple[str, str, str]:
         for text in (item.id, item.text, metadata):
             text.encode()
     except (TypeError, ValueError, RecursionError) as error:
-        raise InputError(f"candidate {item.id!r} cannot be stored as JSON: {error}") from None
+        reason = next(not_finite_places(item.metadata), None) or error
+        name = repr(item.id) if item.id else f"with the text {shortened(repr(item.text), SHOWN_CHARACTERS)}"
+        raise InputError(f"candidate {name} cannot be stored as JSON: {reason}") from None
     return item.id, item.text, metadata
 
 

@@ -16,7 +16,7 @@ CREATE TABLE chunks (
     candidate INTEGER NOT NULL,
     start INTEGER NOT NULL,
     stop INTEGER NOT NULL,
-    digest BLOB NOT NULL
+    digest INTEGER NOT NULL
 );
 CREATE INDEX chunks_of_candidate ON chunks (candidate);
 """
@@ -57,6 +57,10 @@ class VectorOwners(ABC):
         """Forget the vectors of some candidates."""
 
     @abstractmethod
+    def delete_orphans(self) -> None:
+        """Forget the vectors of candidates that are gone."""
+
+    @abstractmethod
     def all_vectors(self) -> Ints:
         """The numbers of the vectors that all candidates should have."""
 
@@ -67,10 +71,9 @@ class VectorOwners(ABC):
     def texts(self, vectors: Ints) -> list[str]:
         """The text that each vector stands for."""
         owners = self.owners(vectors)
-        items = self._database.items(np.array([owner.candidate for owner in owners.values()], dtype=np.int64))
+        texts = self._database.texts(np.array([owner.candidate for owner in owners.values()], dtype=np.int64))
         return [
-            _part(items[owner.candidate].text, owner.part)
-            for owner in map(owners.__getitem__, vectors.tolist())
+            _part(texts[owner.candidate], owner.part) for owner in map(owners.__getitem__, vectors.tolist())
         ]
 
 
@@ -91,6 +94,9 @@ class OneVector(VectorOwners):
         return candidates
 
     def delete(self, candidates: Ints) -> None:
+        """Nothing to forget."""
+
+    def delete_orphans(self) -> None:
         """Nothing to forget."""
 
     def all_vectors(self) -> Ints:
@@ -120,7 +126,7 @@ class ChunkVectors(VectorOwners):
             for part in of
         ]
         rows = [(number, *row) for number, row in zip(vectors.tolist(), flat, strict=True)]
-        self._database.insert_chunks(rows)
+        self._database.insert_rows("chunks", rows)
 
     def vectors_of(self, candidates: Ints) -> Ints:
         """The numbers of the chunks of some candidates."""
@@ -129,8 +135,13 @@ class ChunkVectors(VectorOwners):
 
     def delete(self, candidates: Ints) -> None:
         """Delete the chunks of some candidates."""
-        rows = [(number,) for number in candidates.tolist()]
-        self._database.execute("DELETE FROM chunks WHERE candidate = ?", rows)
+        self._database.delete_rows("chunks", "candidate", candidates.tolist())
+
+    def delete_orphans(self) -> None:
+        """Delete the chunks of candidates that are gone."""
+        orphans = "SELECT number FROM chunks WHERE candidate NOT IN (SELECT number FROM candidates)"
+        rows = self._database.query(orphans)
+        self._database.delete_rows("chunks", "number", [number for (number,) in rows])
 
     def all_vectors(self) -> Ints:
         """The numbers of all chunks."""

@@ -128,11 +128,10 @@ def segment_problem(folder: Path) -> str:
     try:
         manifest = _read_manifest(folder)
         Segment.load(folder)
-    except (BrokenIndexError, KeyError, TypeError, ValueError) as error:
+        digests = manifest["digests"].items()
+        changed = [name for name, digest in digests if file_digest(folder / f"{name}.npy") != digest]
+    except (BrokenIndexError, AttributeError, KeyError, OSError, TypeError, ValueError) as error:
         return str(error)
-    changed = [
-        name for name, digest in manifest["digests"].items() if file_digest(folder / f"{name}.npy") != digest
-    ]
     return f"modified after they were written: {', '.join(changed)}" if changed else ""
 
 

@@ -12,6 +12,8 @@ from tercet.index.faiss_index import write_graph
 from tercet.index.segment import MANIFEST, Segment, segment_problem
 
 GRAPH_FILE = "graph.faiss"
+GRAPH = "graph"
+"""The setting of the store with the name and the digest of the graph."""
 SEGMENT_NAME = re.compile(rf"\d{{12}}-[0-9a-f]{{8}}|{PARTIAL_NAME}")
 """The names of segment folders, complete and partial."""
 SEGMENT_FILE = re.compile(
@@ -32,7 +34,7 @@ class SegmentFiles:
 
     def names(self) -> list[str]:
         """The segments that belong to the store."""
-        return self._database.column("segments", "name")
+        return [str(name) for name in self._database.column("segments", "name")]
 
     def load(self) -> dict[str, Segment]:
         """The segments of the store by name; those that were loaded before are reused."""
@@ -68,7 +70,7 @@ class SegmentFiles:
     def problems(self) -> dict[str, str]:
         """The segments whose files are missing or modified, and why."""
         rows = self._database.query("SELECT name, manifest_digest FROM segments ORDER BY name")
-        problems = {name: self._problem(name, digest) for name, digest in rows}
+        problems = {str(name): self._problem(str(name), digest) for name, digest in rows}
         return {name: problem for name, problem in problems.items() if problem}
 
     def _problem(self, name: str, manifest_digest: str) -> str:
@@ -83,7 +85,7 @@ class SegmentFiles:
 
     def has_graph(self, name: str) -> bool:
         """Whether the graph of a segment was built completely."""
-        graph = self._database.metadata("graph") or {}
+        graph = self._database.metadata(GRAPH) or {}
         return graph.get("segment") == name and self.graph_file(name).is_file()
 
     def build_graph(self, name: str, segment: Segment) -> None:
@@ -91,7 +93,7 @@ class SegmentFiles:
         write_graph(segment.vectors(slice(None)), self.graph_file(name))
         graph = {"segment": name, "digest": file_digest(self.graph_file(name))}
         with self._database.transaction():  # a new version makes readers look for the graph
-            self._database.set_metadata({"graph": graph})
+            self._database.set_metadata({GRAPH: graph})
 
     def drop_graph(self, name: str) -> None:
         """Delete the graph of a segment; compacting builds it again."""
@@ -99,6 +101,6 @@ class SegmentFiles:
 
     def graph_problems(self) -> dict[str, str]:
         """The segments whose graphs were modified, and why."""
-        digest = (self._database.metadata("graph") or {}).get("digest")
+        digest = (self._database.metadata(GRAPH) or {}).get("digest")
         graphs = filter(self.has_graph, self.names())
         return {name: "modified" for name in graphs if file_digest(self.graph_file(name)) != digest}

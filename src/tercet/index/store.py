@@ -9,7 +9,7 @@ import re
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from threading import RLock
@@ -27,7 +27,8 @@ from tercet.index.database import Database
 from tercet.index.dtypes import STORAGES
 from tercet.index.exact import ExactIndex
 from tercet.index.items import Item, assign_ids, row_of
-from tercet.index.lexical_sync import LEXICAL_FILE, LexicalSync
+from tercet.index.lexical_files import LEXICAL_FILE
+from tercet.index.lexical_sync import DIGESTS, LexicalSync
 from tercet.index.owners import CHUNKS, CandidateParts, ChunkVectors, OneVector, VectorOwners
 from tercet.index.reading import get_items, merged, with_stored_metadata
 from tercet.index.segment import Segment, merge_segments
@@ -54,9 +55,9 @@ class Store:
         self.path = path
         refuse_links(path)
         self.database = Database(path / DATABASE)
-        self.width: int = self.metadata("width")
-        self.storage: Storage = self.metadata("storage")
-        self.has_lexical: bool = self.metadata("lexical")
+        self.width: int = self._setting("width", int)
+        self.storage: Storage = self._setting("storage", str)
+        self.has_lexical: bool = self._setting("lexical", bool)
         self.segments = SegmentFiles(path / SEGMENTS, self.database)
         self.is_chunked: bool = self.metadata("chunked") or False
         self.owners: VectorOwners = (ChunkVectors if self.is_chunked else OneVector)(self.database)
@@ -87,19 +88,19 @@ class Store:
         check_free(path)
         with new_folder(path) as partial:
             (partial / SEGMENTS).mkdir()
-            if lexical:
-                LexicalSync.create(partial / LEXICAL)
-            database = Database(partial / DATABASE, create=True, more_tables=CHUNKS if chunked else "")
             own = {"width": width, "storage": storage, "lexical": lexical, "chunked": chunked}
-            database.set_metadata({**own, **(metadata or {})})
-            database.close()
+            files = {DIGESTS: LexicalSync.create(partial / LEXICAL)} if lexical else {}
+            database = Database(partial / DATABASE, create=True, more_tables=CHUNKS if chunked else "")
+            with closing(database), database.transaction():
+                database.set_metadata({**own, **files, **(metadata or {})})
         return cls(path)
 
     def copy(self, path: Path) -> "Store":
         """A copy of the store in a new folder."""
         with self.writer(), new_folder(path) as partial:
-            self.database.query("PRAGMA wal_checkpoint(TRUNCATE)")
-            shutil.copytree(self.path, partial, dirs_exist_ok=True, ignore=shutil.ignore_patterns(LOCK))
+            self.database.copy(partial / DATABASE)
+            others = shutil.ignore_patterns(LOCK, f"{DATABASE}*")
+            shutil.copytree(self.path, partial, dirs_exist_ok=True, ignore=others)
         return Store(path)
 
     def close(self) -> None:
@@ -203,14 +204,15 @@ class Store:
         """Be the only writer for the length of the block. Threads wait; another process gets an error.
 
         Args:
-            repairing: whether to accept a malformed database.
+            repairing: whether to accept a malformed database, and to leave the lexical index as it is.
         """
         refuse_links(self.path)
         with self._writing, exclusive(self.path / LOCK, self._refuse):
             if not repairing:
                 self.database.check_integrity()
             self.segments.sweep()
-            self._update_lexical()
+            if not repairing:
+                self._update_lexical()
             yield
 
     def add(
@@ -248,7 +250,7 @@ class Store:
             items = get_items(self.database, list(metadata))
             changed = (replace(item, metadata=merged(item.metadata, metadata[item.id])) for item in items)
             rows = [row_of(item) for item in changed]
-            self.database.replace_metadata((values, id_) for id_, _, values in rows)
+            self.database.replace_metadata({id_: values for id_, _, values in rows})
 
     def remove(self, ids: Sequence[str]) -> None:
         """Remove candidates, which must exist."""
@@ -281,7 +283,7 @@ class Store:
         vectors = check_vectors(vectors, count=len(numbers), width=self.width)
         segment = self.segments.write(Segment.of(numbers, vectors, self.storage))
         with self.database.transaction():
-            self.database.execute("DELETE FROM removed WHERE number = ?", [(n,) for n in numbers.tolist()])
+            self.database.delete_rows("removed", "number", numbers.tolist())
             self._add_segment(segment)
 
     def rebuild_lexical(self) -> None:
@@ -292,6 +294,16 @@ class Store:
     def lexical_problem(self) -> str:
         """What is wrong with the lexical index; empty if nothing is."""
         return "" if self._lexical is None else self._lexical.problem()
+
+    def _setting(self, name: str, kind: type) -> Any:
+        """A value of the metadata without which the files cannot be read."""
+        value = self.metadata(name)
+        if not isinstance(value, kind):
+            raise BrokenIndexError(
+                f"{self.path} has lost its setting {name!r}: restore it from a backup, or build it again "
+                'with "tercet index build"'
+            )
+        return value
 
     def _refuse(self) -> None:
         raise LockedIndexError(f"another process is writing to {self.path}: wait until it has finished")

@@ -15,6 +15,8 @@ FIRST_GUESS = 5_000.0
 """Tokens per second before anything was measured."""
 SMOOTHING = 0.2
 """Weight of the newest batch in the measured speed."""
+COUNTED_TURNS = 4
+"""Turns of a waiting request that count in the wait of a new one, which overtakes larger ones."""
 LARGE_SHARE = 0.8
 """Share of the queue that requests may fill which need several turns; the rest is for small ones."""
 
@@ -42,6 +44,8 @@ class ModelQueue:
         """Tokens that wait or are expected, without those in a forward pass."""
         self.running = 0
         """Tokens in forward passes."""
+        self._expected = 0
+        """Counted tokens of requests that are being tokenized."""
         self._speed = FIRST_GUESS
 
     def wait(self, estimate: int, *, busy_models: int = 1) -> float:
@@ -50,9 +54,9 @@ class ModelQueue:
         Args:
             busy_models: how many models have work, this one included; they take turns too.
         """
-        turn = max(estimate, self._config.turn_tokens)
-        before = sum(min(share.cost, turn) for share in self._shares)
-        return busy_models * (before + self.running) / self._speed
+        most = max(estimate, COUNTED_TURNS * self._config.turn_tokens)
+        before = sum(min(share.cost, most) for share in self._shares)
+        return busy_models * (before + self._expected + self.running) / self._speed
 
     def admit(self, estimate: int, *, busy_models: int = 1) -> None:
         """Reserve room for about ``estimate`` tokens, or raise."""
@@ -67,10 +71,15 @@ class ModelQueue:
                 retry_after=max(1, ceil(min(wait, config.max_wait_seconds) / 2)),
             )
         self.tokens += estimate
+        self._expected += self._counted(estimate)
 
     def release(self, estimate: int) -> None:
         """Give back reserved room."""
         self.tokens -= estimate
+        self._expected -= self._counted(estimate)
+
+    def _counted(self, estimate: int) -> int:
+        return min(estimate, COUNTED_TURNS * self._config.turn_tokens)
 
     def push(self, share: Share) -> None:
         """Let tokenized items wait."""

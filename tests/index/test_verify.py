@@ -1,0 +1,230 @@
+"""Rows that were deleted, added, exchanged or given other types are noticed, and no repair hides a loss."""
+
+import shutil
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from tests.index.test_damage import edit
+from tests.index.test_store import NAMES, WIDTH, items, vectors
+
+from tercet.errors import BrokenIndexError, TercetError
+from tercet.index import store as store_module
+from tercet.index.items import Item
+from tercet.index.lexical_sync import LexicalSync
+from tercet.index.reading import get_items
+from tercet.index.repair import Encoding
+from tercet.index.repair import repair as repair_store
+from tercet.index.row_digests import COLUMNS
+from tercet.index.store import DATABASE, Store
+from tercet.index.totals import TABLES
+from tercet.index.verify import problems
+from tercet.records import Part
+
+HALVES = [Part(0, 3), Part(3, 8)]
+UNREADABLE = ["'{'", "'[1]'", "'7'", "''", "x'ff'"]
+
+
+def change(store: Store, changed: list[Item]) -> None:
+    parts = [item.text[part.start : part.end] for item in changed for part in HALVES]
+    store.update(changed, vectors(parts), parts=[HALVES] * len(changed))
+
+
+def repair(store: Store, *, accept_loss: bool = False) -> int:
+    encoding = Encoding(lambda texts: vectors(list(texts)), lambda changed: change(store, list(changed)))
+    return repair_store(store, encoding, accept_loss=accept_loss)
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+    """Chunked, with rows in every table: segments, and removed, buffered and pending candidates."""
+    monkeypatch.setattr(store_module, "BUFFER_SIZE", 8)
+    store = Store.create(tmp_path / "some.tercet", WIDTH, chunked=True, metadata={"model": "tiny"})
+    change(store, items("n1", "n2", "n3", "n4"))
+    change(store, items("n5", "n6", "n7", "n8"))
+    store.remove(["n2"])
+    change(store, items(*NAMES[:2]))
+    with monkeypatch.context() as patched:
+        patched.setattr(LexicalSync, "update", lambda self: None)
+        change(store, items("bird"))
+    assert all(store.database.query(f"SELECT * FROM {table}") for table in TABLES)
+    assert problems(store) == []
+    return store
+
+
+def noticed(path: Path) -> bool:
+    """Whether an index that was edited has problems, or cannot even be opened."""
+    try:
+        return bool(problems(Store(path)))
+    except TercetError:
+        return True
+
+
+def rows_of(store: Store, table: str) -> list[int]:
+    return [rowid for (rowid,) in store.database.query(f"SELECT rowid FROM {table}")]
+
+
+@pytest.mark.parametrize("table", [*TABLES, "totals", "sqlite_sequence"])
+def test_every_deleted_row_is_noticed(table: str, store: Store) -> None:
+    rows = rows_of(store, table)
+    store.close()
+    for row in rows:
+        copy = shutil.copytree(store.path, store.path.with_name(f"{row}.tercet"))
+        with closing(sqlite3.connect(copy / DATABASE)) as connection, connection:
+            connection.execute(f"DELETE FROM {table} WHERE rowid = {row}")
+        assert noticed(copy), row
+
+
+@pytest.mark.parametrize(
+    "rows", ["candidates WHERE id = 'n8'", "chunks WHERE number = 1", "metadata WHERE name = 'model'"]
+)
+def test_a_deleted_row_is_noticed_after_later_changes(rows: str, store: Store) -> None:
+    edit(store, f"DELETE FROM {rows}")
+    opened = Store(store.path)
+    change(opened, items("fish", "n5"))
+    opened.remove(["n6"])
+    opened.update_metadata({"n7": {"seen": True}})
+    opened.compact()
+    assert any("were written" in line for line in problems(opened))
+
+
+TEXTUAL = [(table, name) for table, types in COLUMNS.items() for name in types if types[name] == "TEXT"]
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "type_"),
+    [*((*column, "BLOB") for column in TEXTUAL), ("buffered", "vector", "TEXT"), ("chunks", "stop", "BLOB")],
+)
+def test_a_value_of_another_type_is_noticed(table: str, column: str, type_: str, store: Store) -> None:
+    row = rows_of(store, table)[0]
+    edit(store, f"UPDATE {table} SET {column} = CAST({column} AS {type_}) WHERE rowid = {row}")
+    assert noticed(store.path)
+
+
+@pytest.mark.parametrize("column", ["id", "text", "metadata"])
+def test_a_repair_gives_a_value_its_type_again(column: str, store: Store) -> None:
+    edit(store, f"UPDATE candidates SET {column} = CAST({column} AS BLOB) WHERE id = 'n5'")
+    opened = Store(store.path)
+    assert problems(opened) == ["candidates: 1 modified: 'n5'"]
+    assert repair(opened) == 0
+    assert problems(opened) == []
+    number = opened.database.numbers(["n5"])["n5"]
+    assert opened.database.query("SELECT text FROM candidates WHERE number = ?", [number]) == [("the n5",)]
+
+
+@pytest.mark.parametrize("table", ["segments", "buffered", "removed", "pending", "chunks", "sqlite_sequence"])
+def test_a_repair_makes_again_what_follows_from_the_candidates(table: str, store: Store) -> None:
+    edit(store, f"DELETE FROM {table}")
+    opened = Store(store.path)
+    assert problems(opened)
+    repair(opened)
+    assert problems(opened) == problems(Store(store.path)) == []
+    assert len(opened) == 10
+    assert len(opened.owners.all_vectors()) == 20
+    assert len(opened.search_lexical("bird", 3)) == 1
+    change(opened, items("new"))
+    assert len(opened) == 11
+
+
+def test_a_repair_does_not_hide_that_candidates_are_gone(store: Store) -> None:
+    edit(store, "DELETE FROM candidates WHERE id IN ('n5', 'n6')")
+    opened = Store(store.path)
+    for _ in range(2):
+        with pytest.raises(BrokenIndexError, match=r"candidates: 8 rows, but 10 were written.*--accept-loss"):
+            repair(opened)
+        assert "candidates: 8 rows, but 10 were written" in problems(opened)
+    repair(opened, accept_loss=True)
+    assert problems(opened) == []
+    assert (len(opened), len(opened.owners.all_vectors())) == (8, 16)
+
+
+def test_a_repair_does_not_hide_that_a_candidate_has_an_old_row(store: Store) -> None:
+    statement = "SELECT metadata, digest FROM candidates WHERE id = 'n5'"
+    ((metadata, digest),) = store.database.query(statement)
+    store.update_metadata({"n5": {"seen": True}})
+    edit(store, f"UPDATE candidates SET metadata = '{metadata}', digest = {digest} WHERE id = 'n5'")
+    opened = Store(store.path)
+    assert problems(opened) == ["candidates: the rows are not those that were written"]
+    with pytest.raises(BrokenIndexError, match=r"not those that were written.*--accept-loss"):
+        repair(opened)
+    repair(opened, accept_loss=True)
+    assert problems(opened) == []
+
+
+def test_a_repair_finds_the_new_text_though_the_list_of_pending_ones_is_lost(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change(store, items("fish"))
+    with monkeypatch.context() as patched:
+        patched.setattr(LexicalSync, "update", lambda self: None)
+        change(store, [Item("n5", "a lion in it")])
+    edit(store, "DELETE FROM pending")
+    opened = Store(store.path)
+    assert problems(opened) == ["pending: 0 rows, but 2 were written"]
+    repair(opened)
+    assert problems(opened) == []
+    assert len(opened.search_lexical("lion", 3)) == 1
+
+
+@pytest.mark.parametrize("name", ["model", "chunked", "width", "format"])
+def test_a_deleted_setting_is_never_repaired_in_name_only(name: str, store: Store) -> None:
+    edit(store, f"DELETE FROM metadata WHERE name = '{name}'")
+    assert noticed(store.path)
+    with pytest.raises(TercetError, match="build it again"):
+        repair(Store(store.path), accept_loss=True)
+    assert noticed(store.path)
+
+
+@pytest.mark.parametrize("value", UNREADABLE)
+def test_metadata_that_is_not_json_is_cleared_only_if_the_loss_is_accepted(value: str, store: Store) -> None:
+    edit(store, f"UPDATE candidates SET metadata = {value} WHERE id = 'n5'")
+    opened = Store(store.path)
+    assert problems(opened) == ["candidates: 1 modified: 'n5'"]
+    with pytest.raises(BrokenIndexError, match=r"metadata that is not a JSON object: 'n5'.*--accept-loss"):
+        repair(opened)
+    assert problems(opened) == ["candidates: 1 modified: 'n5'"]
+    repair(opened, accept_loss=True)
+    assert problems(opened) == []
+    assert get_items(opened.database, ["n5"]) == [Item("n5", "the n5", {})]
+
+
+def test_a_condition_on_metadata_that_is_not_json_names_the_repair(store: Store) -> None:
+    edit(store, "UPDATE candidates SET metadata = '{' WHERE id = 'n5'")
+    with pytest.raises(BrokenIndexError, match='metadata that is not JSON: run "tercet index repair"'):
+        Store(store.path).where({"letters": 2})
+
+
+def test_a_setting_that_is_not_json_cannot_be_repaired_and_says_what_to_do(store: Store) -> None:
+    edit(store, "UPDATE metadata SET value = '{' WHERE name = 'width'")
+    with pytest.raises(BrokenIndexError, match="restore the index from a backup, or build it again"):
+        Store(store.path)
+
+
+def test_rows_change_only_in_a_transaction(store: Store) -> None:
+    with pytest.raises(RuntimeError, match="in one transaction"):
+        store.database.set_metadata({"model": "other"})
+
+
+WRITE = """
+import sys, time
+from tests.index.test_store import *
+store_module.BUFFER_SIZE = 20
+store, end, number = Store(Path(sys.argv[1])), time.monotonic() + 4, 0
+while time.monotonic() < end:
+    put(store, *(f"x{number + n}" for n in range(5)))
+    number += 5
+    if number % 20 == 0:
+        store.remove([f"x{number - 1}"])
+        store.compact()
+"""
+
+
+def test_a_verification_beside_a_writer_raises_no_false_alarm(tmp_path: Path) -> None:
+    store = Store.create(tmp_path / "busy.tercet", WIDTH)
+    with subprocess.Popen([sys.executable, "-c", WRITE, str(store.path)]) as writer:
+        found = [problems(store) for _ in iter(writer.poll, 0)]
+    assert [each for each in found if each] == []
+    assert len(found) > 10
