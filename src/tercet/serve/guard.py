@@ -69,7 +69,7 @@ class Guard:
             raise ProblemError(
                 429,
                 "overloaded",
-                f"at most {limits.max_requests} requests are answered at once (max_requests): try again later",
+                f"at most {limits.max_requests} requests are answered at a time (max_requests): try later",
                 limit="max_requests",
                 retry_after=1,
             )
