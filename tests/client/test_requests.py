@@ -77,6 +77,19 @@ def test_one_failure_ends_the_other_requests_of_a_list() -> None:
         assert len(server.requests) <= tercet.AsyncClient.concurrency
 
 
+@pytest.mark.parametrize("side", ["context", "candidate"])
+def test_the_side_and_the_dimensions_are_sent(side: Any) -> None:
+    with scripted(embedded) as server, tercet.Client(server.url, model="mine") as client:
+        client.embed(["1"], side=side, dimensions=1)
+        assert server.bodies[0] == {
+            "input": ["1"],
+            "input_type": side,
+            "dimensions": 1,
+            "model": "mine",
+            "encoding_format": "base64",
+        }
+
+
 def test_items_mappings_and_texts_are_sent_alike() -> None:
     given = ["one", {"id": "b", "text": "two", "year": 2020}, Item("c", "three", {"year": np.int64(2021)})]
     with scripted(written) as server, tercet.Client(server.url) as client:
