@@ -7,6 +7,8 @@ __version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
     from tercet import errors, index
+    from tercet.client.aio import AsyncClient
+    from tercet.client.sync import Client
     from tercet.formats.load import load
     from tercet.records import Example, Hit, Pair, Ranked
     from tercet.retrieve import Retriever
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from tercet.training.run import run_recipe
 
 _HOMES = {
+    "client.aio": ("AsyncClient",),
+    "client.sync": ("Client",),
     "formats.load": ("load",),
     "records": ("Example", "Hit", "Pair", "Ranked"),
     "retrieve": ("Retriever",),
@@ -40,8 +44,10 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 _ROOMS = ("errors", "index")
 
 __all__ = [
+    "AsyncClient",
     "BiConfig",
     "BiEncoder",
+    "Client",
     "CrossConfig",
     "CrossEncoder",
     "Example",

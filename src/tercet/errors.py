@@ -57,6 +57,29 @@ class OverloadedError(TercetError):
         self.retry_after = retry_after
 
 
+class ServerError(TercetError):
+    """A server refused a request, failed, or cannot be reached.
+
+    ``status`` is the HTTP status, None without an answer. ``type`` is the short name of the problem, such as
+    ``unknown_model``. ``limit`` is the setting of the server that was exceeded, ``param`` the part of the
+    request that is wrong; ``request_id`` finds the request in the server's log.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        kind: str = "",
+        status: int | None = None,
+        request_id: str | None = None,
+        limit: str | None = None,
+        param: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status, self.type, self.request_id = status, kind, request_id
+        self.limit, self.param = limit, param
+
+
 class CheckpointWarning(UserWarning):
     """A checkpoint is unfinished or damaged, and training continues from an older one."""
 

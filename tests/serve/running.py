@@ -1,5 +1,6 @@
-"""A real server in a process of its own, with tiny models."""
+"""Real servers as processes of their own, and tiny models for them."""
 
+import os
 import re
 import subprocess
 import sys
@@ -9,60 +10,64 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import httpx
+import httpx2
 from tests.conftest import SENTENCES, make_folder
 
 import tercet
 
-ADDRESS = re.compile(r"tercet serves (http://\S+)")
+SECONDS_TO_LOAD = 180
+SECONDS_TO_STOP = 40
 
 
-@dataclass
-class Running:
+@dataclass(frozen=True, slots=True)
+class Server:
     """A server that is ready."""
 
     url: str
-    process: subprocess.Popen[str]
     log: Path
-
-    def post(self, path: str, body: object = None, **options: object) -> httpx.Response:
-        """Send a request with a JSON body."""
-        return httpx.post(self.url + path, json=body, timeout=30, **options)
+    """What it wrote."""
+    process: "subprocess.Popen[bytes]"
 
     @property
     def port(self) -> int:
         """The port that it listens on."""
         return int(self.url.rsplit(":", 1)[1])
 
+    def post(self, path: str, body: object = None, **options: object) -> httpx2.Response:
+        """Send a request with a JSON body."""
+        return httpx2.post(self.url + path, json=body, timeout=30, **options)
+
 
 @contextmanager
-def running(log: Path, *options: str, environment: dict[str, str] | None = None) -> Iterator[Running]:
-    """Start a server on a free port, wait until it is ready, and end it."""
-    import os
+def running_server(*options: str, log: Path, environment: dict[str, str] | None = None) -> Iterator[Server]:
+    """``tercet serve`` on a free port of this machine; it is stopped at the end.
 
-    line = [sys.executable, "-m", "tercet", "serve", "--port", "0", *options]
-    with log.open("w") as output:
-        process = subprocess.Popen(
-            line, stderr=output, stdout=output, text=True, env={**os.environ, **(environment or {})}
-        )
+    Args:
+        log: a file for what it writes.
+    """
+    command = [sys.executable, "-m", "tercet", "serve", "--port", "0", *options]
+    with log.open("wb") as file:
+        process = subprocess.Popen(command, stdout=file, stderr=file, env=os.environ | (environment or {}))
+    try:
+        yield Server(_address(process, log), log, process)
+    finally:
+        process.terminate()
         try:
-            yield Running(_address(log, process), process, log)
-        finally:
-            if process.poll() is None:
-                process.terminate()
-                process.wait(30)
+            process.wait(SECONDS_TO_STOP)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
 
 
-def _address(log: Path, process: "subprocess.Popen[str]") -> str:
-    end = time.monotonic() + 120
-    while time.monotonic() < end:
-        found = ADDRESS.search(log.read_text())
+def _address(process: "subprocess.Popen[bytes]", log: Path) -> str:
+    """The address that the server prints when its models are loaded."""
+    end = time.monotonic() + SECONDS_TO_LOAD
+    while time.monotonic() < end and process.poll() is None:
+        found = re.search(r"^tercet serves (\S+)$", log.read_text(), re.MULTILINE)
         if found:
             return found[1]
-        if process.poll() is not None:
-            break
         time.sleep(0.05)
-    raise AssertionError(f"the server did not start: {log.read_text()}")
+    raise AssertionError(f"the server is not ready: {log.read_text()}")
 
 
 def tiny_models(folder: Path) -> Path:

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2 as httpx
 import pytest
-from tests.serve.running import Running, running, tiny_models, tiny_options
+from tests.serve.running import Server, running_server, tiny_models, tiny_options
 
 pytestmark = pytest.mark.slow
 
@@ -40,9 +40,9 @@ RAW = [
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder = tiny_models(tmp_path_factory.mktemp("models"))
-    with running(folder / "log", *tiny_options(folder)) as found:
+    with running_server(*tiny_options(folder), log=folder / "log") as found:
         yield found
 
 
@@ -79,13 +79,13 @@ def hostile(rng: random.Random) -> tuple[str, bytes]:
     return path, written
 
 
-def memory(server: Running) -> float:
+def memory(server: Server) -> float:
     found = re.search(r"^tercet_memory_bytes (\S+)", httpx.get(f"{server.url}/metrics").text, re.MULTILINE)
     assert found
     return float(found[1])
 
 
-def test_no_body_is_a_server_error_and_memory_stays_flat(server: Running) -> None:
+def test_no_body_is_a_server_error_and_memory_stays_flat(server: Server) -> None:
     rng = random.Random(26)
     before, statuses = 0.0, set()
     with httpx.Client(base_url=server.url, timeout=30) as client:
@@ -103,6 +103,6 @@ def test_no_body_is_a_server_error_and_memory_stays_flat(server: Running) -> Non
     assert "Traceback" not in server.log.read_text()
 
 
-def test_the_index_is_still_whole(server: Running) -> None:
+def test_the_index_is_still_whole(server: Server) -> None:
     answer = server.post("/v1/search", {"index": "faq", "context": "a dog", "k": 5})
     assert len(answer.json()["hits"]) == 5

@@ -5,11 +5,11 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx
+import httpx2 as httpx
 import numpy as np
 import pytest
 from tests.conftest import SENTENCES
-from tests.serve.running import Running, running, tiny_models, tiny_options
+from tests.serve.running import Server, running_server, tiny_models, tiny_options
 
 import tercet
 
@@ -22,14 +22,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def server(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+def server(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     limits = [
         *("--set", "limits.max_texts=50", "--set", "limits.max_text_characters=2000"),
         *("--set", "limits.max_body_bytes=20000", "--set", "limits.max_k=20"),
         *("--set", "limits.max_explained_characters=200", "--set", "engine.max_request_tokens=2000"),
     ]
     log = tmp_path_factory.mktemp("log") / "log"
-    with running(log, *tiny_options(folder), *limits) as found:
+    with running_server(*tiny_options(folder), *limits, log=log) as found:
         yield found
 
 
@@ -42,7 +42,7 @@ def error_of(answer: httpx.Response) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("kind", ["bi", "poly", "cross"])
-def test_rank_equals_the_library(server: Running, folder: Path, kind: str) -> None:
+def test_rank_equals_the_library(server: Server, folder: Path, kind: str) -> None:
     for context in (CONTEXT, ["a dog", "the old cat"]):
         answer = server.post("/v1/rank", {"context": context, "candidates": CANDIDATES, "model": kind}).json()
         expected = tercet.load(folder / kind).rank(context, CANDIDATES)
@@ -53,7 +53,7 @@ def test_rank_equals_the_library(server: Running, folder: Path, kind: str) -> No
 
 
 @pytest.mark.parametrize("kind", ["bi", "poly", "cross"])
-def test_scores_equal_the_library(server: Running, folder: Path, kind: str) -> None:
+def test_scores_equal_the_library(server: Server, folder: Path, kind: str) -> None:
     contexts = [CONTEXT, ("a dog", "ran"), "bread"]
     scorer = tercet.load(folder / kind)
     request = {"contexts": contexts, "candidates": CANDIDATES, "model": kind}
@@ -71,7 +71,7 @@ def test_a_symmetric_poly_encoder_scores_in_both_directions(folder: Path, tmp_pa
     cross = tercet.CrossEncoder.from_backbone(folder / "encoder", config=tercet.CrossConfig(symmetric=True))
     cross.save(tmp_path / "both")
     options = ["--model", str(tmp_path / "symmetric"), "--model", str(tmp_path / "both")]
-    with running(tmp_path / "log", *options) as server:
+    with running_server(*options, log=tmp_path / "log") as server:
         for name, model in (("symmetric", scorer), ("both", cross)):
             request = {"contexts": SENTENCES[:3], "candidates": SENTENCES, "model": name}
             scores = server.post("/v1/score", request).json()["scores"]
@@ -81,7 +81,7 @@ def test_a_symmetric_poly_encoder_scores_in_both_directions(folder: Path, tmp_pa
             np.testing.assert_allclose(scores, model.score_pairs(SENTENCES[:3], SENTENCES[3:6]), atol=1e-5)
 
 
-def test_embeddings_equal_the_library(server: Running, folder: Path) -> None:
+def test_embeddings_equal_the_library(server: Server, folder: Path) -> None:
     vectors = tercet.load(folder / "bi").encode(SENTENCES)
     answer = server.post("/v1/embeddings", {"input": SENTENCES, "model": "bi"}).json()
     np.testing.assert_allclose([each["embedding"] for each in answer["data"]], vectors, atol=1e-6)
@@ -91,13 +91,13 @@ def test_embeddings_equal_the_library(server: Running, folder: Path) -> None:
     np.testing.assert_allclose(np.frombuffer(base64.b64decode(written), "<f4"), vectors[0], atol=1e-6)
 
 
-def test_dimensions_keep_the_first_ones_and_normalize(server: Running, folder: Path) -> None:
+def test_dimensions_keep_the_first_ones_and_normalize(server: Server, folder: Path) -> None:
     expected = tercet.load(folder / "bi").encode(SENTENCES, dimensions=4, normalize=True)
     answer = server.post("/v1/embeddings", {"input": SENTENCES, "dimensions": 4}).json()
     np.testing.assert_allclose([each["embedding"] for each in answer["data"]], expected, atol=1e-6)
 
 
-def test_token_arrays_equal_their_texts(server: Running, folder: Path) -> None:
+def test_token_arrays_equal_their_texts(server: Server, folder: Path) -> None:
     scorer = tercet.load(folder / "bi")
     ids = scorer.tokenizer.bare_ids(SENTENCES[:3])
     by_text = server.post("/v1/embeddings", {"input": SENTENCES[:3]}).json()
@@ -112,12 +112,12 @@ def test_token_arrays_equal_their_texts(server: Running, folder: Path) -> None:
     assert by_ids["usage"] == by_text["usage"]
 
 
-def test_usage_counts_tokens_with_special_ones(server: Running) -> None:
+def test_usage_counts_tokens_with_special_ones(server: Server) -> None:
     answer = server.post("/v1/embeddings", {"input": ["a dog ran", "never"]}).json()
     assert answer["usage"] == {"prompt_tokens": 5 + 3, "total_tokens": 5 + 3}
 
 
-def test_every_answer_says_what_was_truncated(server: Running) -> None:
+def test_every_answer_says_what_was_truncated(server: Server) -> None:
     long = "cat " * 60  # the model reads 46 tokens beside its special ones
     answer = server.post("/v1/embeddings", {"input": ["cat", long]}).json()
     assert answer["truncated"] == [{"index": 1, "tokens": 14}]
@@ -135,7 +135,7 @@ def test_every_answer_says_what_was_truncated(server: Running) -> None:
 
 
 @pytest.mark.parametrize("path", ["/v1/rerank", "/v2/rerank"])
-def test_rerank_orders_documents_by_the_cross_encoder(server: Running, folder: Path, path: str) -> None:
+def test_rerank_orders_documents_by_the_cross_encoder(server: Server, folder: Path, path: str) -> None:
     documents = [{"text": SENTENCES[0]}, *SENTENCES[1:]]
     request = {"query": CONTEXT, "documents": documents, "top_n": 3, "return_documents": True}
     answer = server.post(path, request).json()
@@ -149,7 +149,7 @@ def test_rerank_orders_documents_by_the_cross_encoder(server: Running, folder: P
     assert answer["model"] == "cross"
 
 
-def test_tei_rerank_is_a_list(server: Running, folder: Path) -> None:
+def test_tei_rerank_is_a_list(server: Server, folder: Path) -> None:
     request = {"query": CONTEXT, "texts": SENTENCES, "raw_scores": True, "return_text": True}
     answer = server.post("/rerank", request).json()
     expected = tercet.load(folder / "cross").rank(CONTEXT, SENTENCES, k=len(SENTENCES))
@@ -162,7 +162,7 @@ def test_tei_rerank_is_a_list(server: Running, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["bi", "poly", "cross"])
-def test_explanations_equal_the_library(server: Running, folder: Path, kind: str) -> None:
+def test_explanations_equal_the_library(server: Server, folder: Path, kind: str) -> None:
     request = {"context": ["a dog", CONTEXT], "candidate": SENTENCES[0], "model": kind}
     answer = server.post("/v1/explain", request).json()
     expected = tercet.load(folder / kind).explain(("a dog", CONTEXT), SENTENCES[0])
@@ -173,7 +173,7 @@ def test_explanations_equal_the_library(server: Running, folder: Path, kind: str
 
 
 @pytest.mark.parametrize("mode", ["vectors", "lexical", "hybrid"])
-def test_search_equals_the_library(server: Running, folder: Path, mode: str) -> None:
+def test_search_equals_the_library(server: Server, folder: Path, mode: str) -> None:
     request = {"index": "faq", "context": CONTEXT, "k": 3, "mode": mode, "where": {"length": {">": 5}}}
     answer = server.post("/v1/search", request).json()
     with tercet.Retriever.open(folder / "faq.tercet", folder / "bi") as retriever:
@@ -186,7 +186,7 @@ def test_search_equals_the_library(server: Running, folder: Path, mode: str) -> 
     assert answer["hits"][0]["metadata"] == dict(expected[0].metadata)
 
 
-def test_search_reranks_if_asked(server: Running, folder: Path) -> None:
+def test_search_reranks_if_asked(server: Server, folder: Path) -> None:
     answer = server.post("/v1/search", {"index": "faq", "context": CONTEXT, "k": 3, "rerank": 8}).json()
     with tercet.Retriever.open(folder / "faq.tercet", folder / "bi", reranker=folder / "cross") as retriever:
         expected = retriever.search(CONTEXT, 3, rerank=8)
@@ -194,7 +194,7 @@ def test_search_reranks_if_asked(server: Running, folder: Path) -> None:
     assert answer["certainty"] == "reranked"
 
 
-def test_candidates_are_added_updated_and_removed(server: Running) -> None:
+def test_candidates_are_added_updated_and_removed(server: Server) -> None:
     def size() -> int:
         return next(each["size"] for each in httpx.get(f"{server.url}/v1/indexes").json()["data"])
 
@@ -221,7 +221,7 @@ def test_candidates_are_added_updated_and_removed(server: Running) -> None:
     assert server.post("/v1/indexes/faq/remove", {"ids": ["new"]}).status_code == 422
 
 
-def test_models_say_what_they_are(server: Running) -> None:
+def test_models_say_what_they_are(server: Server) -> None:
     models = {each["id"]: each for each in httpx.get(f"{server.url}/v1/models").json()["data"]}
     assert {name: each["kind"] for name, each in models.items()} == {
         "bi": "bi",
@@ -231,7 +231,7 @@ def test_models_say_what_they_are(server: Running) -> None:
     assert (models["bi"]["width"], models["poly"]["codes"], models["cross"]["width"]) == (16, 4, None)
 
 
-def test_health_and_metrics(server: Running) -> None:
+def test_health_and_metrics(server: Server) -> None:
     assert httpx.get(f"{server.url}/health/live").json() == {"status": "alive"}
     assert httpx.get(f"{server.url}/health/ready").json() == {"status": "ready"}
     server.post("/v1/rank", {"context": "a", "candidates": ["b", "cat " * 60]})
@@ -277,14 +277,14 @@ BAD_BODIES = {
 
 
 @pytest.mark.parametrize("name", BAD_BODIES)
-def test_a_bad_body_is_a_4xx_of_one_shape(server: Running, name: str) -> None:
+def test_a_bad_body_is_a_4xx_of_one_shape(server: Server, name: str) -> None:
     headers = {"content-type": "application/json"}
     answer = httpx.post(f"{server.url}/v1/rank", content=BAD_BODIES[name], headers=headers)
     assert 400 <= answer.status_code < 500
     assert error_of(answer)["message"]
 
 
-def test_many_candidates_and_a_large_k_are_no_problem_together(server: Running) -> None:
+def test_many_candidates_and_a_large_k_are_no_problem_together(server: Server) -> None:
     answer = server.post("/v1/rank", {"context": "a", "candidates": ["b", "c"], "k": 1_000_000})
     assert len(answer.json()["ranking"]) == 2
 
@@ -312,7 +312,7 @@ def test_many_candidates_and_a_large_k_are_no_problem_together(server: Running) 
     ],
 )
 def test_a_limit_names_itself(
-    server: Running, path: str, request_body: dict[str, object], status: int, limit: str
+    server: Server, path: str, request_body: dict[str, object], status: int, limit: str
 ) -> None:
     error = error_of(server.post(path, request_body))
     assert (error["code"], error["limit"]) == (status, limit)
@@ -340,33 +340,33 @@ def test_a_limit_names_itself(
     ],
 )
 def test_a_wrong_request_says_what_is_wrong(
-    server: Running, path: str, request_body: dict[str, object], status: int, kind: str
+    server: Server, path: str, request_body: dict[str, object], status: int, kind: str
 ) -> None:
     error = error_of(server.post(path, request_body))
     assert (error["code"], error["type"]) == (status, kind)
 
 
-def test_a_form_is_refused(server: Running) -> None:
+def test_a_form_is_refused(server: Server) -> None:
     answer = httpx.post(
         f"{server.url}/v1/rank", content=b'{"context": "a"}', headers={"content-type": "text/plain"}
     )
     assert error_of(answer)["code"] == 415
 
 
-def test_unknown_paths_and_methods_have_the_same_shape(server: Running) -> None:
+def test_unknown_paths_and_methods_have_the_same_shape(server: Server) -> None:
     assert error_of(httpx.get(f"{server.url}/v1/nope"))["code"] == 404
     assert error_of(httpx.put(f"{server.url}/v1/rank"))["code"] == 405
     assert error_of(httpx.get(f"{server.url}/playground/..%2Fapp.py"))["code"] == 404
 
 
-def test_errors_never_quote_texts(server: Running) -> None:
+def test_errors_never_quote_texts(server: Server) -> None:
     secret = "swordfish"
     for body in ({"context": 5, "candidates": [secret]}, {"context": [secret, 7], "candidates": ["b"]}):
         assert secret not in server.post("/v1/rank", body).text
     assert secret not in server.log.read_text()
 
 
-def test_answers_have_security_headers(server: Running) -> None:
+def test_answers_have_security_headers(server: Server) -> None:
     answer = server.post("/v1/rank", {"context": "a", "candidates": ["b"]})
     assert answer.headers["x-content-type-options"] == "nosniff"
     assert answer.headers["content-security-policy"] == "default-src 'none'; frame-ancestors 'none'"
@@ -380,19 +380,19 @@ def test_answers_have_security_headers(server: Running) -> None:
     assert "script-src 'self'" in page.headers["content-security-policy"]
 
 
-def test_a_name_of_another_site_does_not_reach_a_server_without_keys(server: Running) -> None:
+def test_a_name_of_another_site_does_not_reach_a_server_without_keys(server: Server) -> None:
     answer = httpx.get(f"{server.url}/v1/models", headers={"host": "evil.example.org"})
     assert error_of(answer)["code"] == 421
 
 
-def test_a_request_id_is_kept(server: Running) -> None:
+def test_a_request_id_is_kept(server: Server) -> None:
     answer = httpx.get(f"{server.url}/health/live", headers={"x-request-id": "mine-7"})
     assert answer.headers["x-request-id"] == "mine-7"
     answer = httpx.get(f"{server.url}/health/live", headers={"x-request-id": "no spaces!"})
     assert answer.headers["x-request-id"] != "no spaces!"
 
 
-def test_concurrent_and_lone_requests_get_equal_scores(server: Running) -> None:
+def test_concurrent_and_lone_requests_get_equal_scores(server: Server) -> None:
     from concurrent.futures import ThreadPoolExecutor
 
     requests = [
@@ -413,14 +413,14 @@ def test_concurrent_and_lone_requests_get_equal_scores(server: Running) -> None:
         assert one == pytest.approx(other, abs=1e-5)
 
 
-def test_the_log_has_a_line_per_request_without_texts(server: Running) -> None:
+def test_the_log_has_a_line_per_request_without_texts(server: Server) -> None:
     server.post("/v1/rank", {"context": "a", "candidates": ["b"]}, headers={"x-request-id": "logged-1"})
     lines = [line for line in server.log.read_text().splitlines() if "logged-1" in line]
     assert len(lines) == 1
     assert "POST /v1/rank 200" in lines[0]
 
 
-def test_the_openapi_document_is_the_one_in_the_docs(server: Running) -> None:
+def test_the_openapi_document_is_the_one_in_the_docs(server: Server) -> None:
     shown = httpx.get(f"{server.url}/openapi.json").json()
     kept = json.loads((Path(__file__).parents[2] / "docs" / "openapi.json").read_text())
     assert shown == kept, "run make openapi"

@@ -10,10 +10,10 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import httpx
+import httpx2 as httpx
 import pytest
 from tests.conftest import SENTENCES
-from tests.serve.running import Running, running, tiny_models, tiny_options
+from tests.serve.running import Server, running_server, tiny_models, tiny_options
 
 import tercet
 
@@ -28,7 +28,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny_models(tmp_path_factory.mktemp("models"))
 
 
-def connect(server: Running) -> socket.socket:
+def connect(server: Server) -> socket.socket:
     return socket.create_connection(("127.0.0.1", server.port), timeout=20)
 
 
@@ -56,11 +56,11 @@ def impatient(folder: Path, tmp_path_factory: pytest.TempPathFactory):
     """A server that waits for clients for a second only."""
     limits = ["body_seconds=1", "send_seconds=2", "request_seconds=20", "max_requests=20"]
     options = [part for limit in limits for part in ("--set", f"limits.{limit}")]
-    with running(tmp_path_factory.mktemp("log") / "log", *tiny_options(folder), *options) as server:
+    with running_server(*tiny_options(folder), *options, log=tmp_path_factory.mktemp("log") / "log") as server:
         yield server
 
 
-def test_a_slow_sender_is_told_so(impatient: Running) -> None:
+def test_a_slow_sender_is_told_so(impatient: Server) -> None:
     with connect(impatient) as connection:
         connection.sendall(head(100) + b'{"context"')
         answer = connection.recv(65536)
@@ -69,7 +69,7 @@ def test_a_slow_sender_is_told_so(impatient: Running) -> None:
 
 
 @pytest.mark.parametrize("sent", [b"", b"POST /v1/rank HT", b"POST /v1/rank HTTP/1.1\r\nHost: loc"])
-def test_a_connection_without_a_request_is_closed(impatient: Running, sent: bytes) -> None:
+def test_a_connection_without_a_request_is_closed(impatient: Server, sent: bytes) -> None:
     with connect(impatient) as connection:
         connection.sendall(sent)
         began = time.monotonic()
@@ -77,7 +77,7 @@ def test_a_connection_without_a_request_is_closed(impatient: Running, sent: byte
         assert time.monotonic() - began < 8
 
 
-def test_a_second_request_that_never_ends_is_closed(impatient: Running) -> None:
+def test_a_second_request_that_never_ends_is_closed(impatient: Server) -> None:
     body = json.dumps(RANK).encode()
     with connect(impatient) as connection:
         connection.sendall(head(len(body)) + body)
@@ -86,7 +86,7 @@ def test_a_second_request_that_never_ends_is_closed(impatient: Running) -> None:
         assert closed(connection)
 
 
-def test_a_client_that_vanishes_leaves_nothing_behind(impatient: Running) -> None:
+def test_a_client_that_vanishes_leaves_nothing_behind(impatient: Server) -> None:
     body = json.dumps(RANK).encode()
     for _ in range(30):
         with connect(impatient) as connection:
@@ -104,7 +104,7 @@ def test_a_client_that_vanishes_leaves_nothing_behind(impatient: Running) -> Non
     assert impatient.post("/v1/rank", RANK).status_code == 200
 
 
-def test_a_client_that_never_reads_is_dropped(impatient: Running) -> None:
+def test_a_client_that_never_reads_is_dropped(impatient: Server) -> None:
     body = json.dumps({"input": ["a dog"] * 2000, "model": "bi"}).encode()
     connections = []
     for _ in range(10):
@@ -122,7 +122,7 @@ def test_a_client_that_never_reads_is_dropped(impatient: Running) -> None:
         connection.close()
 
 
-def test_too_many_requests_at_once_are_refused_with_a_time(impatient: Running) -> None:
+def test_too_many_requests_at_once_are_refused_with_a_time(impatient: Server) -> None:
     connections = [connect(impatient) for _ in range(40)]
     for connection in connections:
         connection.sendall(head(100))
@@ -140,7 +140,7 @@ def test_keys_have_scopes(folder: Path, tmp_path: Path) -> None:
     keys.write_text(f"# who may do what\nread {READ}\n")
     environment = {"TERCET_API_KEYS": f"write {WRITE}"}
     options = [*tiny_options(folder, "bi"), "--keys-file", str(keys)]
-    with running(tmp_path / "log", *options, environment=environment) as server:
+    with running_server(*options, log=tmp_path / "log", environment=environment) as server:
 
         def status(path: str, body: object, **headers: str | bytes) -> int:
             return server.post(path, body, headers=headers).status_code
@@ -219,7 +219,7 @@ def test_settings_come_from_file_environment_and_command_line(folder: Path, tmp_
     )
     environment = {"TERCET_LIMITS_MAX_K": "4", "TERCET_LIMITS_MAX_EXPLAINED_CHARACTERS": "4"}
     options = ["--config", str(file), "--set", "limits.max_explained_characters=5"]
-    with running(tmp_path / "log", *options, environment=environment) as server:
+    with running_server(*options, log=tmp_path / "log", environment=environment) as server:
         assert [each["id"] for each in httpx.get(f"{server.url}/v1/models").json()["data"]] == ["small"]
         many = {"context": "a", "candidates": ["b"] * 4}
         assert "may have 3 texts" in server.post("/v1/rank", many).json()["error"]["message"]
@@ -229,14 +229,14 @@ def test_settings_come_from_file_environment_and_command_line(folder: Path, tmp_
 
 def test_texts_are_logged_only_if_asked(folder: Path, tmp_path: Path) -> None:
     options = ["--model", str(folder / "bi"), "--set", "serve.log_texts=true"]
-    with running(tmp_path / "log", *options) as server:
+    with running_server(*options, log=tmp_path / "log") as server:
         server.post("/v1/rank", {"context": "swordfish\x1b[31m", "candidates": ["b"]})
         assert "swordfish" in server.log.read_text()
         assert "\x1b" not in server.log.read_text()
 
 
 def test_every_accepted_request_is_answered_after_sigterm(folder: Path, tmp_path: Path) -> None:
-    with running(tmp_path / "log", *tiny_options(folder)) as server:
+    with running_server(*tiny_options(folder), log=tmp_path / "log") as server:
         outcomes: list[str] = []
 
         def ask(number: int) -> None:
@@ -265,10 +265,10 @@ def test_the_index_has_every_acknowledged_candidate_after_a_kill(folder: Path, t
     acknowledged: list[str] = []
     for round_ in range(3):
         options = ["--model", str(folder / "bi"), "--index", str(index)]
-        with running(tmp_path / "log", *options) as server:
+        with running_server(*options, log=tmp_path / "log") as server:
             written_before = len(acknowledged)
 
-            def write(name: str, server: Running = server) -> None:
+            def write(name: str, server: Server = server) -> None:
                 for number in range(10_000):
                     id_ = f"{name}-{number}"
                     try:
@@ -296,7 +296,7 @@ def test_workers_share_an_index_and_their_metrics(folder: Path, tmp_path: Path) 
     with tercet.Retriever(folder / "bi", path=index) as retriever:
         retriever.add(SENTENCES)
     options = ["--model", str(folder / "bi"), "--index", str(index), "--workers", "2"]
-    with running(tmp_path / "log", *options) as server:
+    with running_server(*options, log=tmp_path / "log") as server:
 
         def write(number: int) -> int:
             body = {"candidates": [{"id": f"new-{number}", "text": f"the cat number {number}"}]}

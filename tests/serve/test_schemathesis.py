@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.serve.running import running, tiny_models, tiny_options
+from tests.serve.running import running_server, tiny_models, tiny_options
 
 pytestmark = pytest.mark.slow
 
@@ -20,7 +20,7 @@ CHECKS = (
 @pytest.mark.skipif(PROGRAM is None, reason="schemathesis is not installed: pip install schemathesis")
 def test_generated_requests_find_no_fault(tmp_path: Path) -> None:
     folder = tiny_models(tmp_path)
-    with running(folder / "log", *tiny_options(folder)) as server:
+    with running_server(*tiny_options(folder), log=folder / "log") as server:
         line = [str(PROGRAM), "run", f"{server.url}/openapi.json", "--seed", "26", "--max-examples", "60"]
         line += ["--checks", CHECKS, "--phases", "examples,coverage,fuzzing", "--no-color"]
         line += ["--exclude-path", "/health/ready"]

@@ -1,0 +1,1 @@
+"""Clients of ``tercet serve``. They import no torch: another machine has the models."""
