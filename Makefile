@@ -3,14 +3,20 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
+ALL_READY := .venv/all-ready
 
-.PHONY: demo test lint bench fuzz kills mutants openapi research-test results clean
+.PHONY: demo test test-all lint bench fuzz kills mutants openapi research-test results clean
 
 demo: $(READY)
 	@$(BIN)/tercet demo
 
 test: $(READY) lint
 	OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses 2 --dist loadfile
+
+# Needs more packages, a Chromium for the playground (Debian: apt install chromium) and npm for axe-core.
+test-all: $(ALL_READY)
+	OMP_NUM_THREADS=1 AXE_CORE=.venv/node_modules/axe-core/axe.min.js \
+	  $(BIN)/pytest --numprocesses 2 --dist loadfile -m slow
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -56,6 +62,11 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	@touch $(READY)
+
+$(ALL_READY): $(READY)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,test-all]'
+	if command -v npm > /dev/null; then npm install --silent --prefix .venv axe-core@4; fi
+	@touch $(ALL_READY)
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build

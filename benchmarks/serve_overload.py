@@ -42,7 +42,9 @@ def main() -> None:
                 for name, share in (("unloaded", 0.1), ("overload", 10), ("unloaded again", 0.1))
             }
     print(f"{machine()}\ntexts: {source}; capacity {capacity:.1f} requests/s with 8 clients\n")
-    print("| load | accepted | median ms | p99 ms | refused with 429 | median ms | p99 ms | other | not sent |")
+    print(
+        "| load | accepted | median ms | p99 ms | refused with 429 | median ms | p99 ms | other | not sent |"
+    )
     print("|---|---:|---:|---:|---:|---:|---:|---:|---:|")
     for name, row in found.items():
         yes, no = row["accepted"], row["refused"]

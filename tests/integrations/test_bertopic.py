@@ -7,6 +7,8 @@ from tests.integrations.conftest import QUERY, TEXTS
 import tercet
 from tercet.data.sample import questions
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("bertopic", reason="needs bertopic")
 
 from bertopic import BERTopic

@@ -6,6 +6,8 @@ from tests.integrations.conftest import QUERY, TEXTS
 
 import tercet
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("haystack", reason="needs haystack-ai")
 
 from haystack import Document, Pipeline

@@ -6,6 +6,8 @@ from tests.integrations.conftest import TEXTS
 
 import tercet
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("keybert", reason="needs keybert")
 
 from keybert import KeyBERT

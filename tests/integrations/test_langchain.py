@@ -8,6 +8,8 @@ from tests.integrations.conftest import QUERY, TEXTS
 
 import tercet
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("langchain_core", reason="needs langchain-core")
 
 from langchain_core.documents import Document

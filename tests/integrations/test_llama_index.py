@@ -8,6 +8,8 @@ from tests.integrations.conftest import QUERY, TEXTS
 
 import tercet
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("llama_index.core", reason="needs llama-index-core")
 
 from llama_index.core import VectorStoreIndex

@@ -13,6 +13,8 @@ import tercet
 from tercet.errors import ServerError
 from tercet.records import Explanation, Hits
 
+pytestmark = pytest.mark.slow
+
 TEXTS = [entry["text"] for entry in FAQ[:12]]
 CONTEXT = "nobody was home when the driver came"
 DIALOGUE = ["Hi!", "My card was declined."]

@@ -10,6 +10,8 @@ from tests.serve.running import Server
 
 import tercet
 
+pytestmark = pytest.mark.slow
+
 cohere = pytest.importorskip("cohere", reason="needs cohere")
 
 QUERY = "My card was declined"

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from tests.serve.running import Server
 
+pytestmark = pytest.mark.slow
+
 PAGE = Path(__file__).parents[2] / "docs" / "serve.md"
 EXAMPLES = re.findall(r"```python\n(.*?)```\n\n```\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
 ADDRESS = "http://127.0.0.1:8080"

@@ -28,13 +28,31 @@ VALID: dict[str, dict[str, Any]] = {
 }
 VALUES: list[Any] = [
     *(None, True, 0, -1, 1, 10**6, 10**18, 10**40, 1.5, 1e308, "", " ", "\0", "\u202e", "👩‍👩‍👧‍👦" * 30),
-    *("a" * 5000, "한국어 " * 200, "\\", "'; DROP TABLE items; --", "../../etc/passwd", "{{7*7}}", "%s%n", "\ufeff"),
+    *(
+        "a" * 5000,
+        "한국어 " * 200,
+        "\\",
+        "'; DROP TABLE items; --",
+        "../../etc/passwd",
+        "{{7*7}}",
+        "%s%n",
+        "\ufeff",
+    ),
     *([], [[]], {}, {"": ""}, ["a"] * 300, [None], [[["a"]]], {"a": {"b": {"c": []}}}, {"text": 5}, [1, "a"]),
     *({"$where": "1"}, {"length": {">": "x"}}, {"length": [1] * 500}, {"a" * 300: 1}, {"length": {"~": 1}}),
 ]
 RAW = [
     *(b"", b" ", b"\xff\xfe", b"\0" * 100, b"[" * 2000, b'{"a":' * 2000, b"1" * 5000, b"-", b"1e999", b"NaN"),
-    *(b'{"context": "\\ud83d"}', b'"', b"{}" * 100, b"\x1f\x8b\x08\x00", b"<xml/>", b"a=b&c=d", b"nul", b"[1,]"),
+    *(
+        b'{"context": "\\ud83d"}',
+        b'"',
+        b"{}" * 100,
+        b"\x1f\x8b\x08\x00",
+        b"<xml/>",
+        b"a=b&c=d",
+        b"nul",
+        b"[1,]",
+    ),
     *(b'{"context": "a", "context": "b", "candidates": ["c"]}', '{"context": "é"}'.encode("latin-1")),
 ]
 
@@ -49,7 +67,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 def paths_in(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """The path of every value inside a JSON value."""
     yield path
-    children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    children = (
+        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    )
     for key, child in children:
         yield from paths_in(child, (*path, key))
 

@@ -9,6 +9,8 @@ from tests.serve.running import Server
 
 import tercet
 
+pytestmark = pytest.mark.slow
+
 TOLERANCE = 1e-5
 
 

@@ -11,6 +11,8 @@ from tests.serve.running import Server, running_server
 
 import tercet
 
+pytestmark = pytest.mark.slow
+
 openai = pytest.importorskip("openai", reason="needs openai")
 
 TEXTS = [entry["text"] for entry in FAQ[:8]]

@@ -56,7 +56,9 @@ def impatient(folder: Path, tmp_path_factory: pytest.TempPathFactory):
     """A server that waits for clients for a second only."""
     limits = ["body_seconds=1", "send_seconds=2", "request_seconds=20", "max_requests=20"]
     options = [part for limit in limits for part in ("--set", f"limits.{limit}")]
-    with running_server(*tiny_options(folder), *options, log=tmp_path_factory.mktemp("log") / "log") as server:
+    with running_server(
+        *tiny_options(folder), *options, log=tmp_path_factory.mktemp("log") / "log"
+    ) as server:
         yield server
 
 
@@ -114,7 +116,10 @@ def test_a_client_that_never_reads_is_dropped(impatient: Server) -> None:
         connection.sendall((head(len(body), "/v1/embeddings") + body) * 3)
         connections.append(connection)
     end = time.monotonic() + 20
-    while time.monotonic() < end and "tercet_open_requests 1.0" not in httpx.get(f"{impatient.url}/metrics").text:
+    while (
+        time.monotonic() < end
+        and "tercet_open_requests 1.0" not in httpx.get(f"{impatient.url}/metrics").text
+    ):
         time.sleep(0.2)
     assert "tercet_open_requests 1.0" in httpx.get(f"{impatient.url}/metrics").text
     assert impatient.post("/v1/rank", RANK).status_code == 200
@@ -242,7 +247,9 @@ def test_every_accepted_request_is_answered_after_sigterm(folder: Path, tmp_path
         def ask(number: int) -> None:
             try:
                 while True:
-                    outcomes.append(str(server.post("/v1/rank", {**RANK, "context": f"cat {number}"}).status_code))
+                    outcomes.append(
+                        str(server.post("/v1/rank", {**RANK, "context": f"cat {number}"}).status_code)
+                    )
             except (httpx.ConnectError, httpx.ReadError, httpx.WriteError):
                 outcomes.append("refused")  # nobody listens any more
 
