@@ -73,7 +73,7 @@ export const en = {
   explainHint: "Point at a candidate, or choose it with the arrow keys. Click keeps it.",
   explainHintTouch: "Tap a candidate to see the words that carried its score.",
   explained: (model, score) => `${model}, score ${score}`,
-  explainSlow: "Click to explain this pair. The cross-encoder reads it once per word, which takes a few seconds.",
+  explainSlow: "Click to explain this pair. The cross-encoder reads it once per word, which can take a while.",
   explaining: "Reading …",
   candidate: "Candidate",
   exact: "Exact: all contributions add up to the score.",

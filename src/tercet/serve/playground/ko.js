@@ -73,7 +73,7 @@ export const ko = {
   explainHint: "후보에 마우스를 올리거나 화살표 키로 선택하세요. 클릭하면 고정됩니다.",
   explainHintTouch: "후보를 누르면 점수를 좌우한 단어가 표시됩니다.",
   explained: (model, score) => `${model}, 점수 ${score}`,
-  explainSlow: "클릭하면 분석합니다. 크로스 인코더는 단어마다 한 번씩 다시 읽으므로 몇 초 걸립니다.",
+  explainSlow: "클릭하면 분석합니다. 크로스 인코더는 단어마다 한 번씩 다시 읽으므로 시간이 걸릴 수 있습니다.",
   explaining: "분석 중…",
   candidate: "후보",
   exact: "정확한 값: 기여도를 모두 더하면 점수가 됩니다.",
