@@ -2,7 +2,7 @@
 import { call } from "./api.js";
 import { byId, debounced, el } from "./dom.js";
 import { onLanguage, translate } from "./language.js";
-import { errorBox, startNotices } from "./notices.js";
+import { errorBox, showNotice, startNotices } from "./notices.js";
 import { startPreferences } from "./preferences.js";
 import { startRank } from "./rank.js";
 import { startSearch } from "./search.js";
@@ -45,16 +45,16 @@ function restore() {
 }
 
 async function start() {
-  byId("notices").replaceChildren();
+  showNotice(null);
   try {
     const [models, indexes] = [(await call("v1/models")).data.data, (await call("v1/indexes")).data.data];
+    restoring = true; // what a link asks for is in the history already
     rank.setModels(models);
     search.setIndexes(indexes);
+    restoring = false;
   } catch (error) {
-    byId("notices").replaceChildren(el("div", { class: "notice", role: "alert" }, errorBox(error, start)));
-    return;
+    showNotice(() => el("div", { class: "notice", role: "alert" }, errorBox(error, start)));
   }
-  restore();
 }
 
 addEventListener("popstate", restore);
@@ -68,4 +68,5 @@ byId("skip").addEventListener("click", (event) => {
   byId("main").focus();
 });
 
+restore();
 start();

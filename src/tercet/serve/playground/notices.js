@@ -7,14 +7,18 @@ let draw = null;
 
 /** Tell the calls what to show while they wait. */
 export function startNotices() {
-  recovery.onLoading = () => show(loadingNotice);
-  recovery.onReady = () => show(null);
+  recovery.onLoading = () => showNotice(loadingNotice);
+  recovery.onReady = () => showNotice(null);
   recovery.askForKey = (refused) =>
     new Promise((resolve) => {
-      show(() => keyForm(refused, (key) => (show(null), resolve(key))));
+      const done = (key) => {
+        showNotice(null);
+        resolve(key);
+      };
+      showNotice(() => keyForm(refused, done));
       byId("api-key").focus();
     });
-  onLanguage(() => show(draw));
+  onLanguage(() => showNotice(draw));
 }
 
 /** Let screen readers say something. */
@@ -43,7 +47,8 @@ export function errorBox(error, retry) {
   );
 }
 
-function show(drawing) {
+/** Show what a function draws above the page, or nothing. It is called again when the language changes. */
+export function showNotice(drawing) {
   draw = drawing;
   byId("notices").replaceChildren(...(drawing ? [drawing()] : []));
 }

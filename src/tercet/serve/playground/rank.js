@@ -28,6 +28,7 @@ export function startRank({ onDraft, onRun }) {
   let shown = FIRST;
   let running = null;
   let stoppable = false;
+  let pending = false; // to be run once the models are known
   const turns = startTurns(edited);
   const code = startCode(byId("rank-code"));
   const pointing = startPointing(byId("columns"), {
@@ -44,6 +45,7 @@ export function startRank({ onDraft, onRun }) {
   }
 
   function edited() {
+    pending = false;
     byId("example").value = "";
     byId("rank-problem").textContent = "";
     showCounts();
@@ -66,7 +68,8 @@ export function startRank({ onDraft, onRun }) {
     const given = inputs();
     const wrong = problem(given);
     byId("rank-problem").textContent = wrong ? t(wrong) : "";
-    if (wrong || !models.length) return;
+    pending = !wrong && !models.length;
+    if (wrong || pending) return;
     running?.abort();
     const mine = (running = new AbortController());
     if (asked && !equal(asked, given)) pointing.setPinned(null);
@@ -189,6 +192,7 @@ export function startRank({ onDraft, onRun }) {
       models = loaded;
       drawStart(models, choose);
       showCode();
+      if (pending) run({ restoring: true });
     },
     /** Draw everything in another language. */
     redraw: () => {

@@ -22,6 +22,7 @@ export function startSearch({ onDraft, onRun }) {
   let found = null; // {answer, seconds} or {error}
   let running = null;
   let stoppable = false;
+  let awaited = null; // what a link asks for, until the indexes are known
   const code = startCode(byId("search-code"));
 
   const current = () => indexes?.find((each) => each.id === byId("index").value) ?? null;
@@ -36,6 +37,7 @@ export function startSearch({ onDraft, onRun }) {
   }
 
   function edited() {
+    if (awaited) awaited.tab = "rank"; // a draft is not run by itself
     byId("search-problem").textContent = "";
     showIndex();
     showCode();
@@ -62,6 +64,7 @@ export function startSearch({ onDraft, onRun }) {
     const given = body();
     const wrong = given.index && !given.context ? "needQuery" : null;
     byId("search-problem").textContent = wrong ? t(wrong) : "";
+    if (awaited) awaited.tab = "search";
     if (wrong || !given.index) return;
     running?.abort();
     const mine = (running = new AbortController());
@@ -110,7 +113,7 @@ export function startSearch({ onDraft, onRun }) {
 
   function drawEmpty() {
     const none = indexes !== null && !indexes.length;
-    byId("search-run").disabled = none;
+    byId("search-form").hidden = none;
     const commands = [
       "tercet index build sample:faq.en --column question -o faq.tercet",
       "tercet serve --model bi --model poly --model cross --index faq.tercet",
@@ -127,25 +130,32 @@ export function startSearch({ onDraft, onRun }) {
     const options = served.map(({ id, size }) => el("option", { value: id }, `${id} (${number(size)})`));
     byId("index").replaceChildren(...options);
     drawEmpty();
-    showIndex();
-    showCode();
+    const { index, rerank, tab } = awaited ?? {};
+    awaited = null;
+    restore({ ...state(), index, rerank, tab });
+  }
+
+  function state() {
+    const { k, mode } = body();
+    return { index: byId("index").value, query: byId("query").value, k, mode, rerank: byId("rerank").checked };
   }
 
   /** Show the inputs of a link or of an entry of the history, and their results. */
-  function restore(state) {
-    if (indexes?.some((each) => each.id === state.index)) byId("index").value = state.index;
-    byId("query").value = state.query;
-    byId("k").value = state.k;
-    for (const each of byId("modes").querySelectorAll("input")) each.checked = each.value === state.mode;
+  function restore(given) {
+    if (indexes === null) awaited = { ...given };
+    if (indexes?.some((each) => each.id === given.index)) byId("index").value = given.index;
+    byId("query").value = given.query;
+    byId("k").value = given.k;
+    for (const each of byId("modes").querySelectorAll("input")) each.checked = each.value === given.mode;
     showIndex();
-    byId("rerank").checked = state.rerank && !byId("rerank").disabled;
+    byId("rerank").checked = Boolean(given.rerank) && !byId("rerank").disabled;
     showCode();
-    const given = body();
-    if (JSON.stringify(given) === JSON.stringify(asked)) return;
+    const wanted = body();
+    if (JSON.stringify(wanted) === JSON.stringify(asked)) return;
     running?.abort();
     [asked, found, running] = [null, null, null];
     draw();
-    if (given.index && given.context && state.tab === "search") run();
+    if (wanted.index && wanted.context && given.tab === "search") run();
   }
 
   byId("search-form").addEventListener("input", edited);
@@ -158,13 +168,7 @@ export function startSearch({ onDraft, onRun }) {
   return {
     restore,
     setIndexes,
-    state: () => ({
-      index: byId("index").value,
-      query: byId("query").value,
-      k: body().k,
-      mode: mode(),
-      rerank: byId("rerank").checked,
-    }),
+    state,
     /** Draw everything in another language. */
     redraw: () => {
       drawEmpty();
