@@ -258,6 +258,7 @@ def test_the_keyboard_alone_is_enough(page: Any) -> None:
     keys.press("Enter")
     page.wait_for_selector(".context-text mark")
     assert page.evaluate("document.activeElement.ariaPressed") == "true"
+    page.wait_for_selector("#status:has-text('Strongest words')", state="attached")
     outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
     assert outline != "none"
     keys.press("Escape")
@@ -410,6 +411,15 @@ def test_truncated_tokens_are_counted_as_the_library_counts_them(page: Any, scor
         f"Context truncated: {candidate.context_truncated} tokens not read",
         f"{candidate.candidate_truncated} tokens not read",
     ]
+
+
+def test_results_of_other_texts_are_marked_as_such(page: Any) -> None:
+    rank(page, TURNS, CANDIDATES)
+    assert page.locator("#rank-stale").is_hidden()
+    page.fill("#candidates", "\n".join(CANDIDATES[1:]))
+    assert page.locator("#rank-stale").is_visible()
+    page.fill("#candidates", "\n".join(CANDIDATES))
+    assert page.locator("#rank-stale").is_hidden()
 
 
 def test_what_is_missing_is_said(page: Any) -> None:

@@ -28,6 +28,7 @@ export const en = {
   candidates: "Candidates",
   candidatesHint: "One per line: answers, replies or documents",
   candidateCount: (n) => plural(n, "candidate"),
+  stale: "The texts have changed. Rank again to see their results.",
   needContext: "Write a context first.",
   needCandidates: "Write at least one candidate, one per line.",
   needQuery: "Write a query first.",

@@ -2,7 +2,7 @@
 import { call } from "./api.js";
 import { byId, el, spoken } from "./dom.js";
 import { scoreText, signed, t } from "./language.js";
-import { errorParts } from "./notices.js";
+import { announce, errorParts } from "./notices.js";
 import { litLines, strongest, wordsOf } from "./words.js";
 
 const WAIT_MS = 120;
@@ -41,6 +41,7 @@ export function explain(subject, { now = false } = {}) {
   wanted = subject;
   const known = cache.get(keyOf(subject));
   if (known) {
+    timer = setTimeout(() => say(known), WAIT_MS);
     draw({ subject, answer: known });
     return;
   }
@@ -70,10 +71,18 @@ async function load(subject) {
     const { data } = await call("v1/explain", { model, context, candidate }, { signal: mine.signal });
     cache.set(keyOf(subject), data);
     if (cache.size > KEPT) cache.delete(cache.keys().next().value);
-    if (wanted === subject) draw({ subject, answer: data });
+    if (wanted !== subject) return;
+    draw({ subject, answer: data });
+    say(data);
   } catch (error) {
     if (error.name !== "AbortError" && wanted === subject) draw({ subject, error });
   }
+}
+
+/** Let screen readers say what the panel shows. */
+function say({ context, tokens }) {
+  const words = strongest(wordsOf(context, tokens).words, LISTED);
+  announce(`${t("topWords")}: ${words.map(({ text, contribution }) => `${text} ${signed(contribution)}`).join(", ")}`);
 }
 
 function draw(shown) {
@@ -115,10 +124,15 @@ function head(subject, answer) {
     el("span", { class: "muted" }, state),
     el(
       "button",
-      { type: "button", class: subject?.pinned ? "quiet small" : "quiet small unseen", on: { click: () => subject?.release() } },
+      { type: "button", class: subject?.pinned ? "quiet small" : "quiet small unseen", on: { click: () => release(subject) } },
       t("unpin"),
     ),
   );
+}
+
+function release(subject) {
+  byId("explanation").focus(); // the button is about to vanish
+  subject?.release();
 }
 
 function textBlock(label, name, lines) {
@@ -131,7 +145,7 @@ function textBlock(label, name, lines) {
 }
 
 function foot({ subject, answer, found, waiting, slow, error }) {
-  const line = (...children) => el("div", { class: "words small", "aria-live": "polite" }, ...children);
+  const line = (...children) => el("div", { class: "words small" }, ...children);
   if (error) return line(el("span", {}, errorParts(error).slice(0, 2).join(" ")));
   if (waiting) return line(el("span", { class: "muted" }, t("explaining")));
   if (slow) return line(el("span", { class: "muted" }, t("explainSlow")));

@@ -28,6 +28,7 @@ export const ko = {
   candidates: "후보",
   candidatesHint: "한 줄에 하나씩: 답변, 응답 또는 문서",
   candidateCount: (n) => `후보 ${count(n)}개`,
+  stale: "결과가 나온 뒤에 글이 바뀌었습니다. 다시 순위를 매겨 주세요.",
   needContext: "문맥을 먼저 입력해 주세요.",
   needCandidates: "후보를 한 줄에 하나씩, 하나 이상 입력해 주세요.",
   needQuery: "검색어를 먼저 입력해 주세요.",

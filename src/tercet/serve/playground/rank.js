@@ -50,12 +50,17 @@ export function startRank({ onDraft, onRun }) {
     byId("rank-problem").textContent = "";
     showCounts();
     showCode();
+    showStale();
     onDraft();
   }
 
   function showCounts() {
     const { length } = linesOf(byId("candidates").value);
     byId("candidate-count").textContent = length ? t("candidateCount", length) : "";
+  }
+
+  function showStale() {
+    byId("rank-stale").hidden = asked === null || equal(asked, inputs());
   }
 
   function showCode() {
@@ -123,6 +128,7 @@ export function startRank({ onDraft, onRun }) {
     byId("rank-run").textContent = t(running && stoppable ? "stop" : "rank");
     byId("show-all").hidden = count <= FIRST;
     byId("show-all").textContent = shown === FIRST ? t("showAll", count) : t("showFewer", FIRST);
+    showStale();
     byId("columns").ariaBusy = String(running !== null);
     byId("columns").style.setProperty("--columns", String(columns.length));
     pointing.redraw(() =>
