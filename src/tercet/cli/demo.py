@@ -25,6 +25,7 @@ CACHED = {
 NEXT_STEPS = (
     ('tercet rank "Can I bring my dog?" -c sample:faq.en --column question --show answer', "search the FAQ"),
     ("tercet index build FILE --column NAME -o my.tercet", "search your own texts"),
+    ("tercet serve", "open the playground in a browser, and an HTTP API"),
     ("tercet train bi-sample", "train on your own data"),
     ("tercet --help", "all commands"),
 )

@@ -70,7 +70,8 @@ class Guard:
             raise ProblemError(
                 429,
                 "overloaded",
-                f"at most {limits.max_requests} requests are answered at once (max_requests): try later",
+                f"at most {limits.max_requests} requests are answered at once (max_requests): "
+                "try again later",
                 limit="max_requests",
                 retry_after=1,
             )
