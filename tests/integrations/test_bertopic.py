@@ -7,8 +7,6 @@ from tests.integrations.conftest import QUERY, TEXTS
 import tercet
 from tercet.data.sample import questions
 
-pytestmark = pytest.mark.slow
-
 pytest.importorskip("bertopic", reason="needs bertopic")
 
 from bertopic import BERTopic
@@ -18,6 +16,8 @@ from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
 
 from tercet.integrations.bertopic import TercetBackend
+
+pytestmark = pytest.mark.slow
 
 
 def test_vectors_equal_the_library(minilm: tercet.BiEncoder) -> None:

@@ -6,8 +6,6 @@ from tests.integrations.conftest import QUERY, TEXTS
 
 import tercet
 
-pytestmark = pytest.mark.slow
-
 pytest.importorskip("haystack", reason="needs haystack-ai")
 
 from haystack import Document, Pipeline
@@ -15,6 +13,8 @@ from haystack.components.retrievers.in_memory import InMemoryEmbeddingRetriever
 from haystack.document_stores.in_memory import InMemoryDocumentStore
 
 from tercet.integrations.haystack import TercetDocumentEmbedder, TercetRanker, TercetTextEmbedder
+
+pytestmark = pytest.mark.slow
 
 
 def test_vectors_equal_the_library(minilm: tercet.BiEncoder) -> None:

@@ -6,14 +6,14 @@ from tests.integrations.conftest import TEXTS
 
 import tercet
 
-pytestmark = pytest.mark.slow
-
 pytest.importorskip("keybert", reason="needs keybert")
 
 from keybert import KeyBERT
 from keybert.backend._utils import select_backend
 
 from tercet.integrations.keybert import TercetBackend
+
+pytestmark = pytest.mark.slow
 
 TEXT = "The parcel is late because the driver of the delivery van fell ill on Monday."
 

@@ -8,8 +8,6 @@ from tests.integrations.conftest import QUERY, TEXTS
 
 import tercet
 
-pytestmark = pytest.mark.slow
-
 pytest.importorskip("langchain_core", reason="needs langchain-core")
 
 from langchain_core.documents import Document
@@ -17,6 +15,8 @@ from langchain_core.runnables import RunnableLambda
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from tercet.integrations.langchain import TercetEmbeddings, TercetReranker
+
+pytestmark = pytest.mark.slow
 
 
 def test_vectors_equal_the_library(minilm: tercet.BiEncoder) -> None:

@@ -8,14 +8,14 @@ from tests.integrations.conftest import QUERY, TEXTS
 
 import tercet
 
-pytestmark = pytest.mark.slow
-
 pytest.importorskip("llama_index.core", reason="needs llama-index-core")
 
 from llama_index.core import VectorStoreIndex
 from llama_index.core.schema import TextNode
 
 from tercet.integrations.llama_index import TercetEmbedding, TercetReranker
+
+pytestmark = pytest.mark.slow
 
 
 def test_vectors_equal_the_library(minilm: tercet.BiEncoder) -> None:

@@ -323,19 +323,6 @@ def test_a_text_that_cannot_be_tokenized_fails_its_own_request() -> None:
     play(scenario)
 
 
-def test_a_call_runs_in_the_thread_of_the_model() -> None:
-    async def scenario(engine: Engine, model: LetterModel) -> None:
-        import threading
-
-        name = await engine.call("letters", lambda: threading.current_thread().name, cost=5)
-        assert name.startswith("tercet-forward")
-        with pytest.raises(ZeroDivisionError):
-            await engine.call("letters", lambda: 1 / 0, cost=5)
-        assert (queue_of(engine).tokens, queue_of(engine).in_flight) == (0, {})
-
-    play(scenario)
-
-
 def test_models_are_loaded_and_unloaded_while_others_work() -> None:
     async def scenario(engine: Engine, model: LetterModel) -> None:
         other = LetterModel()

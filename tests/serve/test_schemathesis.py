@@ -1,4 +1,4 @@
-"""schemathesis makes requests from the OpenAPI document: none is a server error, and answers fit the document."""
+"""schemathesis makes requests from the OpenAPI document: no server errors, and answers fit the document."""
 
 import shutil
 import subprocess

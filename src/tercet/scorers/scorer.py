@@ -12,7 +12,7 @@ from tercet.inputs import check_candidates, check_context, check_contexts, check
 from tercet.records import Bools, Context, Explanation, Floats, Ranked, Scores, as_text
 from tercet.scorers.calibration import Calibration
 from tercet.scorers.finite import finite_scores
-from tercet.scorers.leave_one_out import ScoredPair, explain_by_leaving_out
+from tercet.scorers.leave_one_out import PairScores, ScoredPair, explain_by_leaving_out
 
 
 class Scorer(ABC):
@@ -74,7 +74,14 @@ class Scorer(ABC):
         k, texts = check_k(k), check_candidates(candidates)
         return _rankings(self._finite_scores(check_contexts(contexts), texts), texts, k)
 
-    def explain(self, context: Context, candidate: str, *, leave_one_out: bool = False) -> Explanation:
+    def explain(
+        self,
+        context: Context,
+        candidate: str,
+        *,
+        leave_one_out: bool = False,
+        pair_scores: PairScores | None = None,
+    ) -> Explanation:
         """How the words of a context and of a candidate contribute to their score.
 
         A poly-encoder and most bi-encoders are explained exactly, by their tokens. Other scorers are
@@ -82,12 +89,14 @@ class Scorer(ABC):
 
         Args:
             leave_one_out: leave words out even if the scorer has an exact explanation.
+            pair_scores: scores the texts without words. Default: this scorer; a server uses its queue.
         """
         context, candidate = check_context(context), check_text(candidate, "candidate")
         exact = None if leave_one_out else self._explain_exactly(context, candidate)
         if exact is not None:
             return exact
-        return explain_by_leaving_out(self._scored_pair(context, candidate), self._finite_pair_scores)
+        pair = self._scored_pair(context, candidate)
+        return explain_by_leaving_out(pair, pair_scores or self._finite_pair_scores)
 
     def encode(self, texts: Iterable[Context]) -> Floats:
         """``[N, D]``: the vector of each text; only dual encoders (bi and poly) have vectors."""

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future as ThreadFuture
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import Any
 
 from tercet.errors import InputError, TercetError
 from tercet.serve.cache import ResultCache
@@ -19,8 +19,6 @@ from tercet.serve.observer import Observer
 from tercet.serve.queue import Batch, ModelQueue
 from tercet.serve.work import Item, Job, Lane, Result, Share, Tokenized
 from tercet.settings.engine import EngineConfig
-
-Value = TypeVar("Value")
 
 TOKENIZED_AT_ONCE = 65_536
 """Characters that one thread tokenizes before other requests have their turn."""
@@ -125,28 +123,6 @@ class Engine:
         finally:
             if job.missing:  # the caller is cancelled, or an item failed
                 _abandon(loaded.queue, items, job)
-
-    async def call(self, name: str, function: Callable[[], Value], *, cost: int) -> Value:
-        """What a function returns that uses a model directly, run when it is its turn.
-
-        Args:
-            cost: about how many tokens it computes.
-        """
-        loaded = self._loaded(name)
-        job = Job(self._loop.create_future(), [None], 1)
-        item = Item(key=job, text=function, waiters=[(job, 0)], tokens=Tokenized(function, cost, cost))
-        item.since = time.perf_counter()
-        loaded.queue.admit(cost, busy_models=self._busy_models(loaded.queue))
-        loaded.queue.release(cost)
-        loaded.queue.in_flight[job] = item
-        loaded.queue.push(Share("call", [item]))
-        self._wake()
-        try:
-            (result,) = await job.done
-        finally:
-            _abandon(loaded.queue, [item], job)
-        value: Value = result.value
-        return value
 
     async def close(self) -> None:
         """Stop the threads, after the forward passes that are running."""
@@ -264,11 +240,12 @@ class Engine:
     def _compute(self, loaded: Loaded, lane: Lane, payloads: Sequence[Any]) -> tuple[list[Any], float]:
         """In the model's thread: the results, or for each item alone an error if the batch fails."""
         began = time.perf_counter()
-        run = _call if lane == "call" else loaded.model.run
         try:
-            values = run(lane, payloads)
+            values = loaded.model.run(lane, payloads)
         except Exception as error:
-            values = [error] if len(payloads) == 1 else [_alone(run, lane, each) for each in payloads]
+            values = (
+                [error] if len(payloads) == 1 else [_alone(loaded.model, lane, each) for each in payloads]
+            )
         return values, time.perf_counter() - began
 
     def _finisher(self, loaded: Loaded, batch: Batch) -> Callable[[ThreadFuture[Any]], None]:
@@ -290,7 +267,7 @@ class Engine:
                 continue
             tokens = item.tokens or Tokenized(None, 0, 0)
             result = Result(value, tokens.tokens, tokens.truncated)
-            if self.cache.max_bytes and batch.lane != "call":
+            if self.cache.max_bytes:
                 self.cache.put(item.key, result, characters=_characters(item.text))
             item.deliver(result)
         self._release_memory(loaded)
@@ -323,14 +300,10 @@ def _fail(queue: ModelQueue, items: Sequence[Item], error: BaseException) -> Non
         item.fail(error)
 
 
-def _call(lane: Lane, functions: Sequence[Callable[[], Any]]) -> list[Any]:
-    return [function() for function in functions]
-
-
-def _alone(run: Callable[[Lane, Sequence[Any]], list[Any]], lane: Lane, payload: Any) -> Any:
+def _alone(model: ServedModel, lane: Lane, payload: Any) -> Any:
     """The result of one item, or its error."""
     try:
-        return run(lane, [payload])[0]
+        return model.run(lane, [payload])[0]
     except Exception as error:
         return error
 

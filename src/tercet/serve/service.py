@@ -1,5 +1,6 @@
 """The models and indexes of a server, loaded and warmed up."""
 
+from asyncio import Semaphore
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,6 +38,8 @@ class Service:
         self.indexes: dict[str, ServedIndex] = {}
         self.fingerprints: dict[str, str] = {}
         self.ready = False
+        self.explaining = Semaphore(1)
+        """Explanations use a model beside the engine, so there is one at a time."""
 
     async def start(self) -> None:
         """Load the models, open the indexes, and run a few texts through each model."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 if TYPE_CHECKING:
     from asyncio import Future
 
-Lane: TypeAlias = Literal["context", "candidate", "pair", "call"]
+Lane: TypeAlias = Literal["context", "candidate", "pair"]
 """What is computed from an item. A batch has items of one lane."""
 
 

@@ -11,6 +11,7 @@ from tercet.arrays import top_k
 from tercet.errors import InputError
 from tercet.inputs import check_text
 from tercet.records import as_text
+from tercet.serve.explaining import explain as explain_pair
 from tercet.serve.json_body import JsonRoute, respond
 from tercet.serve.problems import ProblemError
 from tercet.serve.routes.inputs import Ready, check_number, checked_context, checked_texts, truncated, usage
@@ -113,11 +114,10 @@ async def explain(request: ExplainRequest, service: Ready) -> Response:
             f"(max_explained_characters), got {characters:,}: shorten it",
             limit="max_explained_characters",
         )
-    found = await service.engine.call(
-        name,
-        lambda: scorer.explain(context, candidate, leave_one_out=request.leave_one_out),
-        cost=characters,
-    )
+    async with service.explaining:
+        found = await explain_pair(
+            service.engine, name, context, candidate, leave_one_out=request.leave_one_out
+        )
     answer = asdict(found)
     del answer["attention"]
     return respond(
