@@ -1,13 +1,15 @@
 """Explanations of scores; texts without words are scored by the engine, so that others have their turns."""
 
 import asyncio
-import concurrent.futures
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tercet.records import Context, Explanation, Floats
 from tercet.serve.engine import Engine
 from tercet.serve.scoring import Scored, score_pairs
+
+if TYPE_CHECKING:
+    import concurrent.futures
 
 
 async def explain(
