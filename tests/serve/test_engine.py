@@ -144,6 +144,22 @@ def test_a_small_request_does_not_wait_for_a_large_one() -> None:
     assert before <= 2
 
 
+def test_requests_share_a_batch_in_turns() -> None:
+    async def scenario(engine: Engine, model: LetterModel) -> None:
+        model.gate.clear()
+        first = asyncio.create_task(lengths(engine, "first"))
+        await until(lambda: queue_of(engine).running > 0)
+        large = asyncio.create_task(lengths(engine, *(f"{number:04}" for number in range(20))))
+        await until(lambda: queue_of(engine).tokens == 80)
+        small = asyncio.create_task(lengths(engine, "small"))
+        await until(lambda: queue_of(engine).tokens == 85)
+        model.gate.set()
+        await asyncio.gather(first, large, small)
+
+    texts = play(scenario).batches[1][1]
+    assert [len(text) for text in texts] == [4, 4, 5]  # 8 tokens of the first request, then the next one
+
+
 def test_a_large_request_is_not_starved_by_small_ones() -> None:
     async def scenario(engine: Engine, model: LetterModel) -> None:
         large = asyncio.create_task(lengths(engine, *(f"{number:08}" for number in range(20))))
@@ -332,13 +348,15 @@ def test_models_are_loaded_and_unloaded_while_others_work() -> None:
         other.gate.clear()
         waiting = asyncio.create_task(engine.run("other", "candidate", ["last"]))
         await until(lambda: engine._models["other"].queue.running > 0)
+        second = asyncio.create_task(engine.run("other", "candidate", ["second"]))
+        await until(lambda: engine._models["other"].queue.tokens == 6)
         unloading = asyncio.create_task(engine.unload("other"))
         await asyncio.sleep(0.01)
         with pytest.raises(UnknownModelError, match="loaded models are letters"):
             await engine.run("other", "candidate", ["more"])
         other.gate.set()
         await unloading
-        assert (await waiting)[0].value == 4
+        assert ((await waiting)[0].value, (await second)[0].value) == (4, 6)
         assert other.released == 1
         assert await lengths(engine, "still here") == [10]
 
