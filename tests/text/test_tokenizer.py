@@ -7,8 +7,8 @@ from tests.conftest import make_tokenizer
 from tokenizers import normalizers
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
-from tercet.errors import InputError
-from tercet.text.tokenizer import Passage, Tokenizer
+from tercet.errors import InputError, ModelError
+from tercet.text.tokenizer import Passage, Tokenizer, tokenizer_errors
 
 BEGIN, END = 0, 2
 
@@ -100,3 +100,16 @@ def test_lowercasing_keeps_the_normalizer_of_the_folder_and_needs_none() -> None
     for normalizer, text in ((normalizers.Replace("kitty", "cat"), "KITTY"), (None, "CAT")):
         pretrained.backend_tokenizer.normalizer = normalizer
         assert Tokenizer(pretrained, max_tokens=9, lowercase=True).encode([Passage(text)])[0].ids == cat
+
+
+def test_an_unknown_token_outside_the_vocabulary_is_never_found() -> None:
+    pretrained = make_tokenizer()
+    pretrained.unk_token = "<missing>"  # transformers would look it up for ever
+    spans = Tokenizer(pretrained, max_tokens=16).spans("cat dog")
+    assert [(span.start, span.end, span.unknown) for span in spans] == [(0, 3, False), (4, 7, False)]
+
+
+def test_an_error_of_the_library_can_be_printed() -> None:
+    with pytest.raises(ModelError, match="d800") as raised, tokenizer_errors("tokenizer.json"):
+        raise ValueError("current value: \ud800")
+    str(raised.value).encode()

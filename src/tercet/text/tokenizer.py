@@ -96,6 +96,9 @@ class Tokenizer:
             if lowercase:
                 self._rust.normalizer = _lowercased(self._rust)
             self._prefix, self._suffix = _special_ids(self._rust)
+            # transformers looks a missing unknown token up for ever
+            unknown = pretrained.unk_token
+            self._unknown = None if unknown is None else self._rust.token_to_id(str(unknown))
         self._keeps_end = pretrained.truncation_side == "left"
         self._room = max_tokens - len(self._prefix) - len(self._suffix)
         if self._room < 1:
@@ -148,9 +151,8 @@ class Tokenizer:
     def spans(self, text: str) -> list[TokenSpan]:
         """The characters that each token of a text covers, and whether the token is unknown."""
         encoding = self._encoding(text)
-        unknown = self.pretrained.unk_token_id
         return [
-            TokenSpan(start, end, token == unknown)
+            TokenSpan(start, end, token == self._unknown)
             for token, (start, end) in zip(encoding.ids, encoding.offsets, strict=True)
         ]
 
@@ -260,8 +262,9 @@ def tokenizer_errors(file: str) -> Iterator[None]:
     except BaseException as error:
         if not isinstance(error, Exception) and type(error).__name__ != PANIC:
             raise
+        reason = str(error).encode(errors="backslashreplace").decode()
         raise ModelError(
-            f"the tokenizer of {file} fails: {error}; copy its files again, or use another model"
+            f"the tokenizer of {file} fails: {reason}; copy its files again, or use another model"
         ) from None
 
 
