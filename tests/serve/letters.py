@@ -9,7 +9,7 @@ from tercet.serve.work import Lane, Tokenized
 
 
 class LetterModel:
-    """Counts letters; a token is a letter. ``gate`` holds forward passes until it is set."""
+    """Counts letters; a token is a letter. ``gate`` holds forward passes, ``tokenizing`` the tokenizer."""
 
     batch_tokens = 16
     max_tokens = 1000
@@ -17,12 +17,15 @@ class LetterModel:
     def __init__(self) -> None:
         self.gate = threading.Event()
         self.gate.set()
+        self.tokenizing = threading.Event()
+        self.tokenizing.set()
         self.batches: list[tuple[Lane, list[str]]] = []
         self.tokenized: list[str] = []
         self.released = 0
 
     def tokenize(self, lane: Lane, texts: Sequence[str]) -> list[Tokenized]:
         """One token per letter; a text with a question mark cannot be tokenized."""
+        assert self.tokenizing.wait(10)
         if any("?" in text for text in texts):
             raise ModelError("cannot be tokenized")
         self.tokenized += texts

@@ -8,7 +8,8 @@ import pytest
 from tests.serve.letters import LetterModel
 
 from tercet.errors import InputError, ModelError, OverloadedError
-from tercet.serve.engine import Engine, TooManyTokensError, UnknownModelError
+from tercet.serve.engine import Engine, TooManyTokensError, UnknownModelError, _parts
+from tercet.serve.work import Item
 from tercet.settings.engine import EngineConfig
 
 Scenario = Callable[[Engine, LetterModel], Awaitable[None]]
@@ -240,6 +241,23 @@ def test_the_work_of_a_client_that_has_gone_is_dropped() -> None:
     assert sorted(text for _, texts in model.batches for text in texts) == ["first", "mine", "shared"]
 
 
+def test_a_client_that_goes_early_leaves_shared_texts_to_others() -> None:
+    async def scenario(engine: Engine, model: LetterModel) -> None:
+        model.tokenizing.clear()
+        gone = asyncio.create_task(lengths(engine, "a" * 70_000, "shared"))
+        await until(lambda: bool(queue_of(engine).in_flight))
+        stays = asyncio.create_task(lengths(engine, "shared"))
+        await asyncio.sleep(0.01)
+        gone.cancel()
+        await until(gone.done)
+        model.tokenizing.set()
+        assert await stays == [6]
+        await until(lambda: not engine._tokenizing)
+        assert (queue_of(engine).tokens, queue_of(engine).in_flight) == (0, {})
+
+    play(scenario)
+
+
 def test_a_client_may_go_while_its_texts_are_computed() -> None:
     async def scenario(engine: Engine, model: LetterModel) -> None:
         model.gate.clear()
@@ -327,6 +345,36 @@ def test_a_text_that_fails_fails_alone() -> None:
         assert queue_of(engine).in_flight == {}
 
     play(scenario)
+
+
+def test_what_pairs_have_in_common_is_tokenized_once() -> None:
+    query = "q" * 60_000
+    pairs = [Item(key=number, text=(query, f"document {number}")) for number in range(50)]
+    assert [len(part) for part in _parts(pairs)] == [50]
+    assert len(_parts([Item(key=number, text=str(number) * 60_000) for number in range(5)])) == 5
+
+
+def test_a_text_that_cannot_be_tokenized_fails_alone() -> None:
+    async def scenario(engine: Engine, model: LetterModel) -> None:
+        bad = asyncio.create_task(lengths(engine, "shared", "what?"))
+        good = asyncio.create_task(lengths(engine, "shared"))
+        assert await good == [6]
+        with pytest.raises(ModelError, match="cannot be tokenized"):
+            await bad
+
+    play(scenario)
+
+
+def test_a_model_that_is_loaded_again_has_new_results() -> None:
+    async def scenario(engine: Engine, model: LetterModel) -> None:
+        assert await lengths(engine, "text") == [4]
+        await engine.unload("letters")
+        other = LetterModel()
+        other.run = lambda lane, tokens: [2 * len(text) for text in tokens]
+        await engine.load("letters", lambda: other)
+        assert await lengths(engine, "text") == [8]
+
+    play(scenario, EngineConfig(cache_bytes=10_000))
 
 
 def test_a_text_that_cannot_be_tokenized_fails_its_own_request() -> None:

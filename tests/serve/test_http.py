@@ -231,6 +231,31 @@ def test_models_say_what_they_are(server: Server) -> None:
     assert (models["bi"]["width"], models["poly"]["codes"], models["cross"]["width"]) == (16, 4, None)
 
 
+def test_one_model_can_be_asked_for(server: Server) -> None:
+    assert httpx.get(f"{server.url}/v1/models/poly").json()["kind"] == "poly"
+    assert error_of(httpx.get(f"{server.url}/v1/models/nope"))["code"] == 404
+
+
+def test_health_answers_head_and_refuses_bodies(server: Server) -> None:
+    assert httpx.head(f"{server.url}/health/ready").status_code == 200
+    refused = httpx.post(f"{server.url}/health/live", content=b"x" * 1000)
+    assert (error_of(refused)["code"], refused.headers["connection"]) == (405, "close")
+
+
+def test_a_long_list_is_refused_before_its_items_are_checked(server: Server) -> None:
+    for path, name in (("/v1/rerank", "documents"), ("/v1/rank", "candidates"), ("/v1/score", "contexts")):
+        error = error_of(server.post(path, {"query": "a", name: ["a"] + [1] * 5000}))
+        assert (error["code"], error["limit"]) == (413, "max_texts")
+    error = error_of(server.post("/v1/embeddings", {"input": [1] * 3000}))
+    assert (error["code"], error["limit"]) == (413, "max_text_characters")
+
+
+def test_errors_do_not_show_folders_of_the_server(server: Server, folder: Path) -> None:
+    message = str(error_of(server.post("/v1/indexes/faq/remove", {"ids": ["missing"]}))["message"])
+    assert "faq" in message
+    assert str(folder) not in message
+
+
 def test_health_and_metrics(server: Server) -> None:
     assert httpx.get(f"{server.url}/health/live").json() == {"status": "alive"}
     assert httpx.get(f"{server.url}/health/ready").json() == {"status": "ready"}
@@ -378,6 +403,11 @@ def test_answers_have_security_headers(server: Server) -> None:
     )
     page = httpx.get(server.url)
     assert "script-src 'self'" in page.headers["content-security-policy"]
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1:80", "[::1]", "[::1]:8080", "LOCALHOST:1"])
+def test_names_of_this_machine_are_answered(server: Server, host: str) -> None:
+    assert httpx.get(f"{server.url}/v1/models", headers={"host": host}).status_code == 200
 
 
 def test_a_name_of_another_site_does_not_reach_a_server_without_keys(server: Server) -> None:

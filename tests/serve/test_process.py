@@ -16,6 +16,8 @@ from tests.conftest import SENTENCES
 from tests.serve.running import Server, running_server, tiny_models, tiny_options
 
 import tercet
+from tercet.files.lock import exclusive
+from tercet.index.store import LOCK
 
 pytestmark = pytest.mark.slow
 
@@ -127,6 +129,68 @@ def test_a_client_that_never_reads_is_dropped(impatient: Server) -> None:
         connection.close()
 
 
+def test_endless_headers_are_cut_off(impatient: Server) -> None:
+    with connect(impatient) as connection:
+        connection.sendall(b"GET /health/live HTTP/1.1\r\n")
+        with pytest.raises((ConnectionResetError, BrokenPipeError)):
+            for _ in range(2000):
+                connection.sendall(b"a:b\r\n" * 1000)
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"POST /health/live HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n",
+    ],
+)
+def test_bytes_after_an_answer_do_not_keep_a_connection(impatient: Server, sent: bytes) -> None:
+    with connect(impatient) as connection:
+        connection.sendall(sent)
+        assert connection.recv(65536).startswith(b"HTTP/1.1")
+        connection.sendall(b"\r\n")
+        began = time.monotonic()
+        assert closed(connection)
+        assert time.monotonic() - began < 8
+
+
+def test_an_index_that_another_process_writes_is_busy(
+    folder: Path, tmp_path: Path, impatient: Server
+) -> None:
+    with exclusive(folder / "faq.tercet" / LOCK, lambda: None):
+        answer = impatient.post("/v1/indexes/faq/remove", {"ids": ["0"]})
+    assert (answer.status_code, answer.json()["error"]["type"]) == (503, "index_busy")
+    assert "retry-after" in answer.headers
+
+
+def test_a_server_can_be_read_only(folder: Path, tmp_path: Path) -> None:
+    with running_server(*tiny_options(folder, "bi"), "--read-only", log=tmp_path / "log") as server:
+        for trick in ("", "%0A"):
+            answer = server.post(f"/v1/indexes/faq/remove{trick}", {"ids": ["0"]})
+            assert answer.status_code in (403, 404)
+        assert server.post("/v1/search", {"index": "faq", "context": "a"}).status_code == 200
+
+
+def test_connections_beyond_the_limit_are_closed(folder: Path, tmp_path: Path) -> None:
+    options = ["--model", str(folder / "bi"), "--set", "limits.max_connections=5"]
+    with running_server(*options, log=tmp_path / "log") as server:
+        connections = [connect(server) for _ in range(5)]
+        with connect(server) as refused:
+            assert closed(refused)
+        for connection in connections:
+            connection.close()
+        time.sleep(0.2)
+        assert server.post("/v1/rank", RANK).status_code == 200
+
+
+def test_other_sites_may_call_if_they_are_named(folder: Path, tmp_path: Path) -> None:
+    options = ["--model", str(folder / "bi"), "--set", 'serve.cors_origins=["https://example.org"]']
+    with running_server(*options, log=tmp_path / "log") as server:
+        for origin, allowed in (("https://example.org", True), ("https://evil.example", False)):
+            answer = httpx.get(f"{server.url}/v1/models", headers={"origin": origin})
+            assert (answer.headers.get("access-control-allow-origin") == origin) is allowed
+
+
 def test_too_many_requests_at_once_are_refused_with_a_time(impatient: Server) -> None:
     connections = [connect(impatient) for _ in range(40)]
     for connection in connections:
@@ -159,6 +223,9 @@ def test_keys_have_scopes(folder: Path, tmp_path: Path) -> None:
         assert status("/v1/rank", RANK, **reader) == 200
         assert status("/v1/rank", RANK, **{"x-api-key": READ}) == 200
         assert status("/v1/indexes/faq/update", change, **reader) == 403
+        for trick in ("%0A", "%0D", "/", "%2F", "//", ";", "%00", "?x=1"):
+            assert status(f"/v1/indexes/faq/update{trick}", change, **reader) in (307, 403, 404), trick
+        assert status("//v1/indexes/faq/update", change, **reader) in (403, 404)
         assert status("/v1/indexes/faq/update", change, **writer) == 200
         assert status("/v1/indexes/faq/remove", {"ids": ["new"]}, **writer) == 200
         assert httpx.get(f"{server.url}/metrics").status_code == 401
@@ -317,6 +384,48 @@ def test_workers_share_an_index_and_their_metrics(folder: Path, tmp_path: Path) 
         assert 'tercet_requests_total{route="/v1/indexes/{index}/add",status="200"} 40.0' in metrics
         server.process.terminate()
         assert server.process.wait(30) == 0
+
+
+def test_workers_stop_while_they_load(folder: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "tercet", "serve", "--port", "0", "--workers", "2"]
+    log = tmp_path / "log"
+    with log.open("wb") as output:
+        process = subprocess.Popen([*command, "--model", str(folder / "bi")], stderr=output)
+    while "Loading" not in log.read_text():
+        time.sleep(0.02)
+    time.sleep(0.5)
+    process.terminate()
+    assert process.wait(60) == 0
+
+
+def test_workers_are_replaced_and_end_with_their_parent(folder: Path, tmp_path: Path) -> None:
+    def children(parent: int) -> list[int]:
+        return [int(each) for each in Path(f"/proc/{parent}/task/{parent}/children").read_text().split()]
+
+    options = ["--model", str(folder / "bi"), "--workers", "2"]
+    with running_server(*options, log=tmp_path / "log") as server:
+        workers = [pid for pid in children(server.process.pid) if "spawn_main" in _command_line(pid)]
+        os.kill(workers[0], signal.SIGKILL)
+        statuses = set()
+        for _ in range(100):
+            statuses.add(httpx.get(f"{server.url}/health/ready").status_code)
+            time.sleep(0.05)
+        assert statuses == {200}
+        server.process.kill()
+        server.process.wait()
+        end = time.monotonic() + 20
+        while time.monotonic() < end:
+            try:
+                httpx.get(f"{server.url}/health/live", timeout=2)
+            except httpx.HTTPError:
+                break
+            time.sleep(0.2)
+        else:
+            pytest.fail("a worker still answers")
+
+
+def _command_line(pid: int) -> str:
+    return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
 
 
 def test_a_worker_that_cannot_start_ends_the_server(folder: Path) -> None:

@@ -24,8 +24,8 @@ def serve(
         typer.Option(
             "--model",
             "-m",
-            help="A model to serve: bi, poly, cross, a folder or a Hugging Face id; NAME=SOURCE gives it a "
-            "name. Repeat the option for several. Default: bi, poly and cross, or the models of the indexes.",
+            help="A model to serve: bi, poly, cross, a folder or a Hugging Face id; NAME=SOURCE names "
+            "it. Repeat the option for several. Default: bi, poly and cross, or the models of the indexes.",
             metavar="NAME",
             autocompletion=model_names,
         ),
@@ -54,7 +54,7 @@ def serve(
     read_only: Annotated[bool, typer.Option("--read-only", help="Refuse changes of indexes.")] = False,
     config: Annotated[
         Path | None,
-        typer.Option(help="Settings: a TOML file with [serve], [engine] and [limits].", metavar="FILE"),
+        typer.Option(help="Settings: a TOML file with \\[serve], \\[engine] and \\[limits].", metavar="FILE"),
     ] = None,
     assignment: Annotated[
         list[str] | None,
@@ -71,8 +71,8 @@ def serve(
         options["keys_file"] = str(keys_file)
     if read_only:
         options["read_only"] = True
-    if model or reranker:
-        options["models"] = _with_reranker(_named(model or [], "model"), options)
+    if model:
+        options["models"] = _named(model, "model")
     if index:
         options["indexes"] = _named(index, "index")
     _serve(server_config(config, options=options, assignments=assignment or ()))
@@ -86,15 +86,6 @@ def _named(given: list[str], kind: str) -> dict[str, str]:
             raise InputError(f"two --{kind} options are called {name}: name one of them, {name}-2={source}")
         named[name] = source
     return named
-
-
-def _with_reranker(models: dict[str, str], options: dict[str, Any]) -> dict[str, str]:
-    """The models and the reranker, which is a model too."""
-    if options.get("reranker") is None:
-        return models
-    name, source = named_source(options["reranker"])
-    options["reranker"] = name
-    return {**models, name: models.get(name, source)}
 
 
 def _serve(config: ServerConfig) -> None:

@@ -1,11 +1,9 @@
 """The web application: routes behind the guard."""
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from http import HTTPStatus
-from types import NoneType
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
@@ -14,6 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 
 import tercet
+from tercet.inputs import shortened
 from tercet.serve.guard import Guard
 from tercet.serve.keys import read_keys
 from tercet.serve.metrics import Metrics
@@ -42,18 +41,21 @@ ERRORS: dict[int | str, dict[str, Any]] = {
         (503, "The server is not ready."),
     )
 }
-LOG = logging.getLogger("tercet.serve")
+SHOWN_CHARACTERS = 100
+"""Characters of the name of a field in a message."""
 
 
 def create_app(
     config: ServerConfig,
     *,
+    load_first: bool = False,
     on_ready: Callable[[Service], None] | None = None,
     on_failure: Callable[[Exception], None] | None = None,
 ) -> FastAPI:
     """The application. Its models are loaded in the background once it is started.
 
     Args:
+        load_first: load the models before requests are accepted, because other processes answer them.
         on_ready: called when the models are loaded and warmed up.
         on_failure: called if they cannot be loaded.
     """
@@ -63,6 +65,8 @@ def create_app(
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         app.state.service = service = Service(config, metrics)
         loading = asyncio.create_task(_load(service, on_ready, on_failure))
+        if load_first:
+            await loading
         yield
         loading.cancel()
         await asyncio.gather(loading, return_exceptions=True)
@@ -78,7 +82,7 @@ def create_app(
         openapi_url="/openapi.json",
         responses=ERRORS,
     )
-    app.state.metrics = metrics
+    app.state.metrics, app.state.config = metrics, config
     for module in (embeddings, rerank, ranking, search, status):
         app.include_router(module.router)
     if config.serve.playground:
@@ -109,26 +113,18 @@ async def _load(
         on_ready(service)
 
 
-async def _wrong_path(request: Request, error: Exception) -> Response:
+async def _wrong_path(request: Request, error: Any) -> Response:
     """Raises: the guard answers every problem in the same way."""
-    assert isinstance(error, HTTPException)
     phrase = HTTPStatus(error.status_code).phrase.lower()
     raise status_problem(
         error.status_code, f"{request.method} {phrase}: the paths are listed in /openapi.json"
     ) from None
 
 
-async def _invalid(request: Request, error: Exception) -> Response:
+async def _invalid(request: Request, error: Any) -> Response:
     """Raises a problem that says where the request is wrong, without the value itself."""
-    assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
-    where = ".".join(map(str, first["loc"][1:]))
-    if first["type"] == "json_invalid":
-        reason = f"{first['ctx']['error']} (byte {where})"
-        raise ProblemError(400, "invalid_json", f"the body must be JSON in UTF-8: {reason}") from None
-    if not where:  # the body as a whole
-        expected = "the body must be a JSON object, with the header Content-Type: application/json"
-        if isinstance(error.body, (bytes, NoneType)):
-            raise ProblemError(415, "unsupported_media_type", expected) from None
-        raise ProblemError(422, "invalid_request", expected) from None
+    where = shortened(".".join(map(str, first["loc"][1:])), SHOWN_CHARACTERS)
+    if not where:
+        raise ProblemError(422, "invalid_request", "the body must be a JSON object") from None
     raise ProblemError(422, "invalid_request", f"{where}: {first['msg']}", param=where) from None

@@ -39,7 +39,7 @@ class ResultCache:
             _, (_, freed) = self._entries.popitem(last=False)
             self.bytes -= freed
 
-    def forget(self, model: str) -> None:
-        """Remove the results of a model; keys begin with its name."""
-        for key in [key for key in self._entries if isinstance(key, tuple) and key[0] == model]:
+    def forget(self, model: object) -> None:
+        """Remove the results of a model; keys begin with it."""
+        for key in [key for key in self._entries if isinstance(key, tuple) and key[0] is model]:
             self.bytes -= self._entries.pop(key)[1]

@@ -1,46 +1,74 @@
-"""Connections that send no request for too long are closed."""
+"""Limits on connections: their number, the size of headers, and the time until these are complete."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+if TYPE_CHECKING:
+    from asyncio import TimerHandle
+
 LAST_REQUEST_SECONDS = 0.5
 """How long an idle connection stays open when the server stops."""
+MAX_HEADER_BYTES = 65_536
 
 
 class PatientProtocol(HttpToolsProtocol):
-    """uvicorn's protocol, with a limit on the time until the headers of the first request are complete.
+    """uvicorn's protocol with limits.
 
     uvicorn itself limits only the pause between two requests. A client that sends its headers byte by byte
-    would keep a connection for ever.
+    would keep a connection for ever, and endless headers would fill the memory.
     """
 
     header_seconds = 10.0
+    max_connections = 1024
 
     def connection_made(self, transport: Any) -> None:
-        """Start the clock."""
+        """Start the clock, or close the connection if there are too many."""
         super().connection_made(transport)
-        self._patience = self.loop.call_later(self.header_seconds, self._lose_patience)
+        self._patience: TimerHandle | None = None
+        self._header_bytes = 0
+        self._wait_for_headers()
+        if len(self.connections) > self.max_connections:
+            transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop the clock."""
-        self._patience.cancel()
+        self._stop_waiting()
         super().connection_lost(exc)
 
-    def on_message_begin(self) -> None:
-        """Start the clock for the headers of a request."""
-        super().on_message_begin()
-        self._patience.cancel()
-        self._patience = self.loop.call_later(self.header_seconds, self._lose_patience)
+    def data_received(self, data: bytes) -> None:
+        """Count the bytes of headers, and start the clock for those of the next request."""
+        super().data_received(data)
+        if self._waits_for_headers and not self.transport.is_closing():
+            self._header_bytes += len(data)
+            self._wait_for_headers()
+            if self._header_bytes > MAX_HEADER_BYTES:
+                self.transport.abort()
 
     def on_headers_complete(self) -> None:
         """Stop the clock: the guard limits the time of the body."""
-        self._patience.cancel()
+        self._stop_waiting()
+        self._waits_for_headers, self._header_bytes = False, 0
         super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """Whatever follows is the next request."""
+        self._waits_for_headers = True
+        super().on_message_complete()
 
     def shutdown(self) -> None:
         """Close soon: a request may be on its way already, and is answered first."""
         self.loop.call_later(LAST_REQUEST_SECONDS, super().shutdown)
+
+    def _wait_for_headers(self) -> None:
+        self._waits_for_headers = True
+        if self._patience is None:
+            self._patience = self.loop.call_later(self.header_seconds, self._lose_patience)
+
+    def _stop_waiting(self) -> None:
+        if self._patience is not None:
+            self._patience.cancel()
+            self._patience = None
 
     def _lose_patience(self) -> None:
         if not self.transport.is_closing():

@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from tercet.errors import InputError, TercetError
+from tercet.inputs import SHOWN_CHARACTERS, shortened
 from tercet.serve.cache import ResultCache
 from tercet.serve.models import ServedModel, TokenArray
 from tercet.serve.observer import Observer
@@ -25,7 +26,7 @@ TOKENIZED_AT_ONCE = 65_536
 CHARACTERS_PER_TOKEN = 3
 """For the estimate that admits a request before it is tokenized."""
 RELEASED_AFTER = 64
-"""Batches after which unused memory is returned to the system, if there is no pause before."""
+"""Batches after which unused memory is returned to the system."""
 
 
 class UnknownModelError(InputError):
@@ -59,6 +60,8 @@ class Engine:
         self._forward = ThreadPoolExecutor(1, "tercet-forward")
         self._tokenizers = ThreadPoolExecutor(self.config.tokenizer_threads, "tercet-tokenize")
         self._loop = asyncio.get_running_loop()
+        self._loading: set[str] = set()
+        self._tokenizing: set[asyncio.Task[None]] = set()
 
     @property
     def names(self) -> list[str]:
@@ -84,14 +87,18 @@ class Engine:
         return self._loaded(name).model
 
     async def load(self, name: str, make: Callable[[], ServedModel]) -> None:
-        """Make a model in another thread, warm it up and serve it under a name.
+        """Make a model in another thread and serve it under a name.
 
         Args:
             make: creates the model; it may take long.
         """
-        if name in self._models:
+        if name in self._models or name in self._loading:
             raise InputError(f"a model {name} is loaded already: unload it first, or choose another name")
-        model = await asyncio.to_thread(make)
+        self._loading.add(name)
+        try:
+            model = await asyncio.to_thread(make)
+        finally:
+            self._loading.discard(name)
         self._models[name] = loaded = Loaded(name, model, self.config)
         self._turns.append(loaded)
 
@@ -102,7 +109,7 @@ class Engine:
         while loaded.queue.in_flight:
             await asyncio.sleep(0.01)
         self._turns.remove(loaded)
-        self.cache.forget(name)
+        self.cache.forget(loaded)
         await self._loop.run_in_executor(self._forward, loaded.model.release_memory)
 
     async def run(self, name: str, lane: Lane, texts: Sequence[Any]) -> list[Result]:
@@ -117,8 +124,9 @@ class Engine:
         job = Job(self._loop.create_future(), [None] * len(texts), len(texts))
         job.done.add_done_callback(_seen)
         items, new = self._join(loaded, lane, texts, job)
+        if new:
+            self._start(loaded, lane, new)
         try:
-            await self._tokenize(loaded, lane, new)
             return await job.done
         finally:
             if job.missing:  # the caller is cancelled, or an item failed
@@ -139,7 +147,8 @@ class Engine:
         loaded = self._models.get(name)
         if loaded is None:
             known = ", ".join(self._models) or "none"
-            raise UnknownModelError(f"there is no model {name!r}: loaded models are {known}")
+            given = shortened(repr(name), SHOWN_CHARACTERS)
+            raise UnknownModelError(f"there is no model {given}: loaded models are {known}")
         return loaded
 
     def _join(
@@ -148,7 +157,7 @@ class Engine:
         """The items that the job waits for, and those of them that nobody computes yet."""
         queue, items, new = loaded.queue, [], []
         for position, text in enumerate(texts):
-            key: Hashable = (loaded.name, lane, text)
+            key: Hashable = (loaded, lane, text)
             known = self.cache.get(key) if self.cache.max_bytes else None
             if known is not None:
                 job.receive(position, known)
@@ -161,40 +170,47 @@ class Engine:
             items.append(item)
         return items, new
 
-    async def _tokenize(self, loaded: Loaded, lane: Lane, items: Sequence[Item]) -> None:
-        """Tokenize items in threads, a part at a time, and let each part wait in the queue."""
-        queue = loaded.queue
-        sizes = [_characters(item.text) for item in items]
-        most = loaded.model.max_tokens
-        estimate = sum(min(most, size // CHARACTERS_PER_TOKEN + 2) for size in sizes)
-        if estimate > self.config.max_request_tokens:
-            error = TooManyTokensError(
-                f"a request may have {self.config.max_request_tokens:,} tokens (max_request_tokens), and "
-                f"this one has about {estimate:,}: send fewer or shorter texts at a time"
-            )
-            _fail(queue, items, error)
-            raise error
-        if items:
-            try:
-                queue.admit(estimate, busy_models=self._busy_models(queue))
-            except TercetError as error:
-                _fail(queue, items, error)
-                raise
+    def _start(self, loaded: Loaded, lane: Lane, items: Sequence[Item]) -> None:
+        """Admit items and tokenize them in a task of the engine: other requests may wait for them too."""
+        queue, most = loaded.queue, loaded.model.max_tokens
+        estimate = sum(min(most, _characters(item.text) // CHARACTERS_PER_TOKEN + 2) for item in items)
         try:
-            for part in _parts(items, sizes):
-                await self._tokenize_part(loaded, lane, part)
+            if estimate > self.config.max_request_tokens:
+                raise TooManyTokensError(
+                    f"a request may have {self.config.max_request_tokens:,} tokens (max_request_tokens), and "
+                    f"this one has about {estimate:,}: send fewer or shorter texts at a time"
+                )
+            queue.admit(estimate, busy_models=self._busy_models(queue))
+        except TercetError as error:
+            _fail(queue, items, error)
+            raise
+        task = self._loop.create_task(self._tokenize(loaded, lane, items, estimate))
+        self._tokenizing.add(task)
+        task.add_done_callback(self._tokenizing.discard)
+
+    async def _tokenize(self, loaded: Loaded, lane: Lane, items: Sequence[Item], estimate: int) -> None:
+        """Tokenize items in threads, a part at a time, and let each part wait in the queue."""
+        try:
+            for part in _parts(items):
+                wanted = [item for item in part if item.wanted]
+                if wanted:
+                    await self._tokenize_part(loaded, lane, wanted)
         finally:
-            if items:
-                queue.release(estimate)
+            loaded.queue.release(estimate)
 
     async def _tokenize_part(self, loaded: Loaded, lane: Lane, items: Sequence[Item]) -> None:
+        """Tokenize items together; if that fails, each alone, so that only the bad ones fail."""
         began = time.perf_counter()
         texts = [item.text for item in items]
         try:
             tokens = await self._loop.run_in_executor(self._tokenizers, loaded.model.tokenize, lane, texts)
         except Exception as error:
-            _fail(loaded.queue, items, error)
-            raise
+            if len(items) == 1:
+                _fail(loaded.queue, items, error)
+                return
+            for item in items:
+                await self._tokenize_part(loaded, lane, [item])
+            return
         now = time.perf_counter()
         for item, found in zip(items, tokens, strict=True):
             item.tokens, item.since = found, now
@@ -273,9 +289,9 @@ class Engine:
         self._release_memory(loaded)
 
     def _release_memory(self, loaded: Loaded) -> None:
-        """Return unused memory to the system, in a pause or from time to time."""
+        """Return unused memory to the system from time to time."""
         loaded.batches_since_release += 1
-        if self._running == 0 and loaded.batches_since_release >= RELEASED_AFTER:
+        if loaded.batches_since_release >= RELEASED_AFTER:
             loaded.batches_since_release = 0
             self._forward.submit(loaded.model.release_memory)
 
@@ -317,14 +333,19 @@ def _characters(text: Any) -> int:
     return sum(map(_characters, text)) if isinstance(text, tuple) else 0
 
 
-def _parts(items: Sequence[Item], sizes: Sequence[int]) -> list[list[Item]]:
-    """The items in lists of a limited number of characters."""
-    parts: list[list[Item]] = []
-    filled = TOKENIZED_AT_ONCE
-    for item, size in zip(items, sizes, strict=True):
-        if filled + size > TOKENIZED_AT_ONCE:
+def _parts(items: Sequence[Item]) -> list[list[Item]]:
+    """The items in lists of a limited number of characters; what pairs have in common counts once."""
+    parts: list[list[Item]] = [[]]
+    filled = 0
+    counted: set[int] = set()
+    for item in items:
+        texts = item.text if isinstance(item.text, tuple) else (item.text,)
+        size = sum(_characters(text) for text in texts if id(text) not in counted)
+        if parts[-1] and filled + size > TOKENIZED_AT_ONCE:
             parts.append([])
-            filled = 0
+            filled, counted = 0, set()
+            size = sum(map(_characters, texts))
+        counted.update(map(id, texts))
         parts[-1].append(item)
         filled += size
     return parts

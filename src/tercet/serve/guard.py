@@ -13,7 +13,7 @@ import orjson
 from tercet.files.escapes import escaped
 from tercet.serve.keys import Key, Scope, scope_of
 from tercet.serve.metrics import Metrics
-from tercet.serve.problems import ProblemError, problem_of
+from tercet.serve.problems import ProblemError, problem_of, status_problem
 from tercet.settings.serve import LOOPBACK, ServerConfig
 
 Message = MutableMapping[str, Any]
@@ -22,11 +22,13 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 
 LOG = logging.getLogger("tercet.serve")
+HOST = re.compile(r"(?:\[([0-9a-f:]+)\]|([^:\[\]]*))(?::\d*)?")
 REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 HEALTH = "/health/"
 OPEN_PATHS = ("/", "/health/live", "/health/ready")
 """What needs no key: the page, which asks for one, and what tells whether the server lives."""
-CHANGES = re.compile(r"/v1/indexes/[^/]+/(add|update|remove)")
+PLAYGROUND = "/playground/"
+CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f]")
 SECURITY_HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
@@ -76,12 +78,20 @@ class Guard:
                 retry_after=1,
             )
         self._check_host(exchange)
-        self._check_key(exchange)
-        if counted and exchange.scope["method"] == "POST":
-            self._check_queue(exchange)
-        body = await read_body(exchange, receive, self.config)
+        if CONTROL_CHARACTER.search(exchange.path):  # a route's pattern may accept a newline at its end
+            raise status_problem(404, "there is no such path")
+        body = b""
+        if exchange.is_open:
+            if exchange.scope["method"] not in ("GET", "HEAD"):
+                raise status_problem(405, "this path is only for GET")
+        else:
+            self._check_key(exchange)
+            if exchange.scope["method"] == "POST":
+                self._check_queue(exchange)
+            body = await read_body(exchange, receive, self.config)
         if self.config.serve.log_texts and body:
-            LOG.info("%s body %s", exchange.request_id, escaped(body.decode("utf-8", errors="replace")))
+            text = escaped(body.decode("utf-8", errors="replace")).replace("\n", "\\n")
+            LOG.info("%s body %s", exchange.request_id, text)
         routes = asyncio.ensure_future(self.app(exchange.scope, _replayed(body), exchange.send))
         gone = asyncio.ensure_future(_disconnected(receive))
         try:
@@ -117,29 +127,23 @@ class Guard:
         """Without keys, a page of another site must not reach the server through a name that it controls."""
         if self.keys or not self.config.serve.is_local:
             return
-        host = exchange.header(b"host").decode("latin-1").rsplit(":", 1)[0].strip("[]").lower()
-        if host and host not in LOOPBACK:
+        host = HOST.fullmatch(exchange.header(b"host").decode("latin-1").lower())
+        if host is None or (host[1] or host[2]) not in (*LOOPBACK, ""):
             raise ProblemError(
                 421, "wrong_host", "this server answers to localhost only: use its address, or API keys"
             )
 
     def _check_key(self, exchange: "Exchange") -> None:
-        changes = CHANGES.fullmatch(exchange.path) is not None
-        if changes and self.config.serve.read_only:
-            raise ProblemError(
-                403, "read_only", "this server does not change indexes: start it without --read-only"
-            )
-        if not self.keys or exchange.path in OPEN_PATHS or exchange.path.startswith("/playground/"):
+        """Raise without a valid key; the routes that change indexes ask what it may do."""
+        if not self.keys:
+            exchange.scope["state"]["scope"] = "write"
             return
         found: Scope | None = scope_of(self.keys, exchange.key)
         if found is None:
             raise ProblemError(
                 401, "unauthorized", "a valid API key is needed: send Authorization: Bearer KEY"
             )
-        if changes and found != "write":
-            raise ProblemError(
-                403, "forbidden", "this API key may not change indexes: use one with the write scope"
-            )
+        exchange.scope["state"]["scope"] = found
 
     async def _refuse(self, exchange: "Exchange", error: Exception) -> None:
         problem = error if isinstance(error, ProblemError) else problem_of(error)
@@ -172,7 +176,8 @@ class Exchange:
         given = self.header(b"x-request-id")
         self.request_id = given.decode() if REQUEST_ID.fullmatch(given) else uuid4().hex
         self.status = 0
-        self._is_page = self.path == "/" or self.path.startswith("/playground/")
+        self.body_was_read = False
+        self._is_page = self.path == "/" or self.path.startswith(PLAYGROUND)
         scope.setdefault("state", {})["request_id"] = self.request_id
 
     @property
@@ -182,12 +187,20 @@ class Exchange:
         return str(getattr(found, "path", "")) or "other"
 
     @property
-    def key(self) -> str | None:
-        """The API key of the request."""
-        scheme, _, token = self.header(b"authorization").decode("latin-1").partition(" ")
-        if scheme.lower() == "bearer":
-            return token.strip()
-        return self.header(b"x-api-key").decode("latin-1") or None
+    def is_open(self) -> bool:
+        """Whether the path needs no key."""
+        return self.path in OPEN_PATHS or self.path.startswith(PLAYGROUND)
+
+    @property
+    def has_body(self) -> bool:
+        """Whether the client sends a body."""
+        return bool(self.header(b"transfer-encoding")) or self.header(b"content-length") not in (b"", b"0")
+
+    @property
+    def key(self) -> bytes:
+        """The API key of the request; empty if there is none."""
+        scheme, _, token = self.header(b"authorization").partition(b" ")
+        return token.strip() if scheme.lower() == b"bearer" else self.header(b"x-api-key")
 
     def header(self, name: bytes) -> bytes:
         """A header; empty if there is none."""
@@ -204,6 +217,8 @@ class Exchange:
                 *(pair for pair in added if pair[0] not in present),
                 (b"x-request-id", self.request_id.encode()),
             ]
+            if self.has_body and not self.body_was_read:
+                message["headers"].append((b"connection", b"close"))  # what follows is not a request
         async with asyncio.timeout(self._config.limits.send_seconds):
             await self._send(message)
 
@@ -217,8 +232,6 @@ class Exchange:
             headers.append((b"retry-after", str(problem.retry_after).encode()))
         if problem.status == 401:
             headers.append((b"www-authenticate", b"Bearer"))
-        if problem.status in (408, 413):
-            headers.append((b"connection", b"close"))  # the rest of the request was not read
         await self.send({"type": "http.response.start", "status": problem.status, "headers": headers})
         await self.send({"type": "http.response.body", "body": body})
 
@@ -256,6 +269,7 @@ async def read_body(exchange: Exchange, receive: Receive, config: ServerConfig) 
             f"the request did not arrive within {limits.body_seconds:g} s (body_seconds): send it faster",
             limit="body_seconds",
         ) from None
+    exchange.body_was_read = True
     return b"".join(parts)
 
 

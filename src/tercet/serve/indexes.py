@@ -2,22 +2,20 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tercet.errors import InputError, LockedIndexError
 from tercet.index.conditions import Where
 from tercet.records import Certainty, Context, Hits
-from tercet.retrieve import RERANK_DEPTH, Retriever, reranked
+from tercet.retrieve import Retriever, reranked
 from tercet.serve.engine import Engine
 from tercet.serve.scoring import encode, score_all
 from tercet.settings.index import Mode
 
-Value = TypeVar("Value")
-
-RETRY_SECONDS = 0.05
-"""Pause before the next attempt while another process writes to the index."""
+LOCK_PAUSE, LOCK_ATTEMPTS = 0.05, 200
+"""Seconds before the next attempt while another process writes to the index, and how many there are."""
 
 
 class Found(NamedTuple):
@@ -52,7 +50,7 @@ class ServedIndex:
         """The ``k`` best candidates; ``rerank`` is how many the reranker reads, by default none."""
         if rerank and self.reranker is None:
             raise InputError("there is no reranker: start the server with --reranker cross")
-        depth = min(rerank or 0, 10 * RERANK_DEPTH)
+        depth = rerank or 0
         encoded = None if mode == "lexical" else await encode(engine, self.model, [context], "context")
         (hits,) = await asyncio.to_thread(
             self.retriever.search_codes,
@@ -79,7 +77,7 @@ class ServedIndex:
         encoded = await encode(engine, self.model, passages.texts, "candidate")
         vectors = np.ascontiguousarray(encoded.codes.vectors[:, 0])
         async with self._writing:
-            await _when_free(lambda: self.retriever.write(passages, vectors, update=update))
+            await self._when_free(lambda: self.retriever.write(passages, vectors, update=update))
         return len(passages.items)
 
     async def remove(self, ids: Sequence[str]) -> int:
@@ -87,17 +85,21 @@ class ServedIndex:
         if not ids:
             raise InputError("there are no ids: give at least one")
         async with self._writing:
-            await _when_free(lambda: self.retriever.remove(ids))
+            await self._when_free(lambda: self.retriever.remove(ids))
         return len(ids)
 
+    async def _when_free(self, write: Callable[[], None]) -> None:
+        """Call ``write``, and wait while another process writes.
 
-async def _when_free(write: Callable[[], Value]) -> Value:
-    """What ``write`` returns, which waits while another process writes.
-
-    A write that began is completed, even if the client has gone: it is never half done.
-    """
-    while True:
-        try:
-            return await asyncio.shield(asyncio.to_thread(write))
-        except LockedIndexError:
-            await asyncio.sleep(RETRY_SECONDS)
+        A write that began is completed, even if the client has gone: it is never half done.
+        """
+        for attempt in range(LOCK_ATTEMPTS):
+            try:
+                return await asyncio.shield(asyncio.to_thread(write))
+            except LockedIndexError:
+                if attempt == LOCK_ATTEMPTS - 1:
+                    raise
+                await asyncio.sleep(LOCK_PAUSE)
+            except InputError as error:  # clients know the name of the index, not its folder
+                raise InputError(str(error).replace(str(self.retriever.path), self.name)) from None
+        return None

@@ -1,11 +1,17 @@
 """JSON in and out: fast, strict, and with numpy arrays."""
 
 import json
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import orjson
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
+
+from tercet.serve.problems import ProblemError
+from tercet.settings.serve import ServeLimits
+
+JSON = "application/json"
 
 
 def respond(data: Any) -> Response:
@@ -16,26 +22,54 @@ def respond(data: Any) -> Response:
         body = json.dumps(
             data, allow_nan=False, ensure_ascii=False, default=lambda each: each.tolist()
         ).encode()
-    return Response(body, media_type="application/json")
-
-
-class JsonRequest(Request):
-    """Reads its body with orjson, which refuses NaN, wrong encodings and halves of characters."""
-
-    async def json(self) -> Any:
-        """The parsed body."""
-        return orjson.loads(await self.body())
+    return Response(body, media_type=JSON)
 
 
 class JsonRoute(APIRoute):
     """A route whose requests have JSON bodies."""
 
-    def get_route_handler(self) -> Any:
-        """FastAPI's handler, with our requests."""
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """FastAPI's handler, for which the body is parsed here."""
         handle = super().get_route_handler()
 
         async def handler(request: Request) -> Response:
-            response: Response = await handle(JsonRequest(request.scope, request.receive))
+            if request.method == "POST":
+                request._json = parsed(await request.body(), request)  # Starlette keeps it there
+            response: Response = await handle(request)
             return response
 
         return handler
+
+
+def parsed(body: bytes, request: Request) -> Any:
+    """The value of a body. orjson refuses NaN, wrong encodings and halves of characters."""
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != JSON:
+        raise ProblemError(
+            415, "unsupported_media_type", "the body needs the header Content-Type: application/json"
+        )
+    try:
+        value = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise ProblemError(400, "invalid_json", f"the body must be JSON in UTF-8: {error}") from None
+    if isinstance(value, dict):
+        for each in value.values():
+            check_list(each, request.app.state.config.limits)
+    return value
+
+
+def check_list(value: Any, limits: ServeLimits) -> None:
+    """Raise if a list is too long: before its items are checked, each of which may be an error."""
+    if not isinstance(value, list) or not value:
+        return
+    name = "max_text_characters" if isinstance(value[0], int) else "max_texts"  # an array of tokens
+    if len(value) > getattr(limits, name):
+        raise ProblemError(
+            413,
+            "too_large",
+            f"a list may have {getattr(limits, name):,} items ({name}), and one has {len(value):,}: send "
+            "less at a time",
+            limit=name,
+        )
+    for each in value:
+        if isinstance(each, list):
+            check_list(each, limits)

@@ -41,15 +41,14 @@ def read_keys(config: ServeConfig) -> list[Key]:
     return keys
 
 
-def scope_of(keys: list[Key], given: str | None) -> Scope | None:
+def scope_of(keys: list[Key], given: bytes) -> Scope | None:
     """What the holder of a key may do; None if there is no such key.
 
     The comparison takes the same time for every key, so that time does not reveal a part of one.
     """
-    secret = (given or "").encode("utf-8", errors="replace")
     found: Scope | None = None
     for key in keys:
-        if hmac.compare_digest(key.secret, secret):
+        if hmac.compare_digest(key.secret, given):
             found = "write" if "write" in (key.scope, found) else "read"
     return found
 

@@ -41,7 +41,7 @@ class Metrics(Observer):
         self.open_requests = Gauge("tercet_open_requests", "Requests that are being answered.", **gauge)
         self.stage_seconds = Histogram(
             "tercet_stage_seconds",
-            "Time in a stage: body, tokenize, queue, forward.",
+            "Time in a stage: tokenize, queue, forward.",
             ["stage", "model"],
             buckets=SECONDS,
             **options,

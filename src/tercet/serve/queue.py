@@ -49,7 +49,7 @@ class ModelQueue:
         self._speed = FIRST_GUESS
 
     def wait(self, estimate: int, *, busy_models: int = 1) -> float:
-        """The expected seconds until a new request of so many tokens has had its turns.
+        """The expected seconds until a new request has had its turns.
 
         Args:
             busy_models: how many models have work, this one included; they take turns too.

@@ -7,12 +7,14 @@ import signal
 import socket
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from multiprocessing.context import SpawnProcess
-from typing import Any
+from typing import Any, NamedTuple
 
 import uvicorn
+from prometheus_client import multiprocess
 
 from tercet.errors import InputError, TercetError
 from tercet.serve.app import create_app
@@ -22,10 +24,8 @@ from tercet.serve.service import Service
 from tercet.settings.serve import ServerConfig
 
 KEEP_ALIVE_SECONDS = 75
-RESTART_AFTER = 10.0
-"""A worker that lived this many seconds is started again if it dies."""
-LOADING_FAILED = 3
-"""Exit status of a worker whose models cannot be loaded."""
+CHECKED_EVERY = 0.2
+"""Seconds between two looks at the other processes."""
 
 
 class StartError(TercetError):
@@ -52,11 +52,18 @@ def listen(config: ServerConfig) -> socket.socket:
     return bound
 
 
-def run_server(config: ServerConfig, bound: socket.socket, on_ready: Callable[[Service], None]) -> None:
+def run_server(
+    config: ServerConfig,
+    bound: socket.socket,
+    on_ready: Callable[[Service], None],
+    *,
+    load_first: bool = False,
+) -> None:
     """Serve in this process until SIGTERM or Ctrl-C.
 
     Args:
         on_ready: called when the models are loaded.
+        load_first: load them before requests are accepted, because other processes answer them.
     """
     failures: list[Exception] = []
 
@@ -66,7 +73,8 @@ def run_server(config: ServerConfig, bound: socket.socket, on_ready: Callable[[S
 
     for number in (signal.SIGTERM, signal.SIGINT):  # uvicorn raises them again after it has stopped
         signal.signal(number, lambda *_: None)
-    server = uvicorn.Server(_uvicorn_config(config, create_app(config, on_ready=on_ready, on_failure=fail)))
+    app = create_app(config, load_first=load_first, on_ready=on_ready, on_failure=fail)
+    server = uvicorn.Server(_uvicorn_config(config, app))
     server.run(sockets=[bound])
     if failures:
         raise failures[0]
@@ -79,61 +87,77 @@ def run_workers(config: ServerConfig, bound: socket.socket, on_ready: Callable[[
         Workers(config, bound, on_ready).run()
 
 
+class Worker(NamedTuple):
+    """A process, and whether its models were loaded."""
+
+    process: SpawnProcess
+    ready: Any
+    """An event of multiprocessing."""
+
+
 class Workers:
     """The processes of a server."""
 
     def __init__(self, config: ServerConfig, bound: socket.socket, on_ready: Callable[[], None]) -> None:
         self.config, self.bound, self.on_ready = config, bound, on_ready
         self._context = multiprocessing.get_context("spawn")
-        self._ready = self._context.Semaphore(0)
         self._stopping = False
-        self._processes: list[tuple[SpawnProcess, float]] = []
 
     def run(self) -> None:
         """Start the workers and wait until they end."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._stop)
-        self._processes = [self._start() for _ in range(self.config.serve.workers)]
-        waiting = self.config.serve.workers
-        while any(process.is_alive() for process, _ in self._processes) or not self._stopping:
-            if waiting and self._ready.acquire(timeout=0.2):
-                waiting -= 1
-                if not waiting:
+        workers = [self._start() for _ in range(self.config.serve.workers)]
+        was_ready = False
+        try:
+            while not self._stopping:
+                if not was_ready and all(worker.ready.is_set() for worker in workers):
+                    was_ready = True
                     self.on_ready()
-            elif not waiting:
-                time.sleep(0.2)
-            if not self._stopping:
-                self._processes = [self._restarted(*each) for each in self._processes]
+                time.sleep(CHECKED_EVERY)
+                workers = [self._restarted(worker) for worker in workers]
+        finally:
+            for worker in workers:
+                worker.process.terminate()
+            for worker in workers:
+                worker.process.join()
 
-    def _start(self) -> tuple[SpawnProcess, float]:
-        process = self._context.Process(target=_work, args=(self.config, self.bound, self._ready))
+    def _start(self) -> Worker:
+        ready = self._context.Event()
+        process = self._context.Process(target=_work, args=(self.config, self.bound, ready, os.getpid()))
         process.start()
-        return process, time.monotonic()
+        return Worker(process, ready)
 
-    def _restarted(self, process: SpawnProcess, began: float) -> tuple[SpawnProcess, float]:
-        if process.is_alive():
-            return process, began
-        if process.exitcode == LOADING_FAILED or time.monotonic() - began < RESTART_AFTER:
-            self._stop()
-            raise StartError(f"a worker ended with status {process.exitcode}: see the lines above")
-        logging.getLogger("tercet.serve").error("a worker ended with status %s", process.exitcode)
+    def _restarted(self, worker: Worker) -> Worker:
+        if self._stopping or worker.process.is_alive():
+            return worker
+        if not worker.ready.is_set():
+            raise StartError(f"a worker ended with status {worker.process.exitcode}: see the lines above")
+        logging.getLogger("tercet.serve").error("a worker ended with status %s", worker.process.exitcode)
+        forget: Any = multiprocess.mark_process_dead
+        forget(worker.process.pid)
         return self._start()
 
     def _stop(self, *signal_and_frame: object) -> None:
         self._stopping = True
-        for process, _ in self._processes:
-            if process.is_alive() and process.pid is not None:
-                os.kill(process.pid, signal.SIGTERM)
 
 
-def _work(config: ServerConfig, bound: socket.socket, ready: Any) -> None:
-    """A worker process."""
+def _work(config: ServerConfig, bound: socket.socket, ready: Any, parent: int) -> None:
+    """A worker process; it ends with its parent."""
     configure_log()
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     try:
-        run_server(config, bound, lambda service: ready.release())
+        run_server(config, bound, lambda _: ready.set(), load_first=True)
     except TercetError as error:
         sys.stderr.write(f"error: {error}\n")
-        sys.exit(LOADING_FAILED)
+        sys.exit(1)
+
+
+def _end_with(parent: int) -> None:
+    """Stop this process when its parent is gone, even if that was killed."""
+    while os.getppid() == parent:
+        time.sleep(CHECKED_EVERY)
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def configure_log() -> None:
@@ -146,7 +170,11 @@ def configure_log() -> None:
 
 
 def _uvicorn_config(config: ServerConfig, app: Any) -> uvicorn.Config:
-    protocol = type("Protocol", (PatientProtocol,), {"header_seconds": config.limits.body_seconds})
+    limits = {
+        "header_seconds": config.limits.body_seconds,
+        "max_connections": config.limits.max_connections,
+    }
+    protocol = type("Protocol", (PatientProtocol,), limits)
     return uvicorn.Config(
         app,
         http=protocol,
@@ -155,7 +183,6 @@ def _uvicorn_config(config: ServerConfig, app: Any) -> uvicorn.Config:
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        limit_concurrency=config.limits.max_connections,
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=int(config.serve.drain_seconds) or 1,
         backlog=2048,

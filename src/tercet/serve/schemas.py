@@ -47,7 +47,7 @@ class EmbeddingRequest(Lenient):
         | Annotated[list[Annotated[list[int], Field(min_length=1)]], Field(min_length=1)]
     ) = Field(description="A text, texts, or token ids of this model without special tokens.")
     model: str | None = None
-    encoding_format: Literal["float", "base64"] = "float"
+    encoding_format: Literal["float", "base64"] | None = "float"
     dimensions: int | None = Field(default=None, ge=1, description="Keep only the first dimensions.")
     input_type: Literal["context", "candidate", "query", "document"] = Field(
         default="candidate", description="Which side the texts are on; a query is a context."
@@ -110,7 +110,8 @@ class RerankResponse(BaseModel):
     results: list[RerankResult]
     usage: Usage
     meta: dict[str, Any] = {}
-    truncated: list[Truncated] = []
+    truncated: list[Truncated] = Field(default=[], description="Documents that were truncated.")
+    query_truncated: int = Field(default=0, description="Tokens of the query that were dropped.")
 
 
 class TeiRerankRequest(Lenient):

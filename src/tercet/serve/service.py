@@ -1,6 +1,6 @@
 """The models and indexes of a server, loaded and warmed up."""
 
-from asyncio import Semaphore
+from asyncio import to_thread
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,15 +9,16 @@ from tercet.errors import InputError, StaleIndexError
 from tercet.formats.load import load
 from tercet.formats.sources import stored_model
 from tercet.index.store import Store
+from tercet.inputs import SHOWN_CHARACTERS, shortened
 from tercet.retrieve import Retriever
 from tercet.scorers.cross import CrossEncoder
-from tercet.scorers.dual import DualEncoder
 from tercet.serve.engine import Engine
+from tercet.serve.explaining import Explainer
 from tercet.serve.indexes import ServedIndex
 from tercet.serve.models import ServedDual, served
 from tercet.serve.observer import Observer
 from tercet.serve.scoring import score_all
-from tercet.settings.serve import DEFAULT_MODELS, ServerConfig
+from tercet.settings.serve import DEFAULT_MODELS, ServerConfig, named_source
 
 if TYPE_CHECKING:
     from tercet.scorers.kinds import AnyScorer
@@ -38,26 +39,29 @@ class Service:
         self.indexes: dict[str, ServedIndex] = {}
         self.fingerprints: dict[str, str] = {}
         self.ready = False
-        self.explaining = Semaphore(1)
-        """Explanations use a model beside the engine, so there is one at a time."""
+        self.explainer = Explainer(self.engine)
 
     async def start(self) -> None:
         """Load the models, open the indexes, and run a few texts through each model."""
         serve = self.config.serve
         for name, source in (serve.models or self._default_models()).items():
             await self._load(name, source)
+        if serve.reranker is not None:
+            name, source = named_source(serve.reranker)
+            if name not in self.engine.names:
+                await self._load(name, source)
         for name, folder in serve.indexes.items():
             await self._open(name, Path(folder))
-        if serve.reranker is not None:
-            self.engine.model(serve.reranker)
         for name in self.engine.names:
             await score_all(self.engine, name, list(WARM_UP), list(WARM_UP))
-            self.fingerprints[name] = self.scorer(name).fingerprint
+        for index in self.indexes.values():
+            await index.search(self.engine, WARM_UP[0], 1)
         self.ready = True
 
     async def close(self) -> None:
         """Stop the engine and close the indexes."""
         self.ready = False
+        self.explainer.close()
         await self.engine.close()
         for index in self.indexes.values():
             index.retriever.close()
@@ -72,7 +76,8 @@ class Service:
         found = self.indexes.get(name)
         if found is None:
             known = ", ".join(self.indexes) or "none"
-            raise UnknownIndexError(f"there is no index {name!r}: indexes are {known}")
+            given = shortened(repr(name), SHOWN_CHARACTERS)
+            raise UnknownIndexError(f"there is no index {given}: indexes are {known}")
         return found
 
     def default_model(self, *, with_vectors: bool = False) -> str:
@@ -83,11 +88,8 @@ class Service:
         raise InputError("no loaded model has vectors: start the server with --model bi")
 
     def default_reranker(self) -> str:
-        """The model that reranks by default: the configured one, the first cross-encoder, or the first."""
-        if self.config.serve.reranker is not None:
-            return self.config.serve.reranker
-        crosses = (name for name in self.engine.names if isinstance(self.scorer(name), CrossEncoder))
-        return next(crosses, self.engine.names[0])
+        """The model that reranks by default: the reranker, or the first model."""
+        return self._reranker() or self.engine.names[0]
 
     def _default_models(self) -> Mapping[str, str]:
         if self.config.serve.indexes:
@@ -102,13 +104,12 @@ class Service:
                 load(source, precision=serve.precision, device=serve.device), batch_tokens=batch_tokens
             ),
         )
+        self.fingerprints[name] = await to_thread(lambda: self.scorer(name).fingerprint)
 
     async def _open(self, name: str, folder: Path) -> None:
         """Open an index with the loaded model that built it, or load that model too."""
-        store = Store(folder)
-        fingerprint, source = store.metadata("fingerprint"), store.metadata("model")
-        store.close()
-        model = self._model_with(fingerprint)
+        fingerprint, source = await to_thread(_built_by, folder)
+        model = next((each for each, known in self.fingerprints.items() if known == fingerprint), None)
         if model is None:
             model = f"{name}-model" if source is None else Path(str(source)).name
             if source is None or model in self.engine.names:
@@ -117,18 +118,21 @@ class Service:
                     "model with --model NAME=FOLDER"
                 )
             await self._load(model, str(stored_model(source, stored_in=folder, option="--model")))
-        retriever = Retriever.open(folder, self.scorer(model))
-        reranker = self.config.serve.reranker or self._first_cross()
-        self.indexes[name] = ServedIndex(name, retriever, model=model, reranker=reranker)
+        retriever = await to_thread(Retriever.open, folder, self.scorer(model))
+        self.indexes[name] = ServedIndex(name, retriever, model=model, reranker=self._reranker())
 
-    def _model_with(self, fingerprint: str) -> str | None:
-        """The loaded model with a fingerprint."""
-        for name in self.engine.names:
-            scorer = self.scorer(name)
-            if isinstance(scorer, DualEncoder) and scorer.fingerprint == fingerprint:
-                return name
-        return None
-
-    def _first_cross(self) -> str | None:
+    def _reranker(self) -> str | None:
+        """The configured reranker, or the first cross-encoder."""
+        if self.config.serve.reranker is not None:
+            return named_source(self.config.serve.reranker)[0]
         crosses = (name for name in self.engine.names if isinstance(self.scorer(name), CrossEncoder))
         return next(crosses, None)
+
+
+def _built_by(folder: Path) -> tuple[str, str | None]:
+    """The fingerprint and the source of the model that built an index."""
+    store = Store(folder)
+    try:
+        return store.metadata("fingerprint"), store.metadata("model")
+    finally:
+        store.close()

@@ -10,7 +10,15 @@ from tercet.arrays import unit_vectors
 from tercet.errors import InputError
 from tercet.serve.json_body import JsonRoute, respond
 from tercet.serve.models import TokenArray
-from tercet.serve.routes.inputs import Ready, check_number, checked_texts, truncated, usage, with_vectors
+from tercet.serve.routes.inputs import (
+    Ready,
+    check_length,
+    check_number,
+    checked_texts,
+    truncated,
+    usage,
+    with_vectors,
+)
 from tercet.serve.schemas import EmbeddingRequest, EmbeddingResponse
 from tercet.serve.scoring import encode
 from tercet.settings.serve import ServeLimits
@@ -56,10 +64,8 @@ def _texts(given: Any, limits: ServeLimits) -> list[Any]:
     check_number(len(many), limits)
     if isinstance(many[0], str):
         return list(checked_texts(many, limits, "input"))
-    if any(len(ids) > limits.max_text_characters for ids in many):
-        raise InputError(
-            f"a token array may have {limits.max_text_characters:,} tokens (max_text_characters)"
-        )
+    for position, ids in enumerate(many):
+        check_length(len(ids), limits, f"input {position}")
     return [TokenArray(tuple(ids)) for ids in many]
 
 

@@ -24,11 +24,27 @@ def ready_service(request: Request) -> Service:
 Ready = Annotated[Service, Depends(ready_service)]
 
 
+def writing_service(request: Request, service: Ready) -> Service:
+    """The service, if the request may change indexes."""
+    if service.config.serve.read_only:
+        raise ProblemError(
+            403, "read_only", "this server does not change indexes: start it without --read-only"
+        )
+    if request.state.scope != "write":
+        raise ProblemError(
+            403, "forbidden", "this API key may not change indexes: use one with the write scope"
+        )
+    return service
+
+
+Writing = Annotated[Service, Depends(writing_service)]
+
+
 def checked_context(context: str | Sequence[str], limits: ServeLimits, name: str = "context") -> Context:
     """The context, if it is neither empty nor too long."""
     checked = check_context(context, name)
     length = len(checked) if isinstance(checked, str) else sum(map(len, checked))
-    _check_length(length, limits, name)
+    check_length(length, limits, name)
     return checked
 
 
@@ -37,7 +53,7 @@ def checked_texts(texts: Sequence[str], limits: ServeLimits, name: str = "candid
     check_number(len(texts), limits)
     for position, text in enumerate(texts):
         check_text(text, f"{name} {position}")
-        _check_length(len(text), limits, f"{name} {position}")
+        check_length(len(text), limits, f"{name} {position}")
     return list(texts)
 
 
@@ -53,11 +69,11 @@ def check_number(count: int, limits: ServeLimits) -> None:
         )
 
 
-def check_k(k: int, limits: ServeLimits) -> int:
+def check_k(k: int, limits: ServeLimits, *, name: str = "k") -> int:
     """``k``, if it is not too large."""
     if k > limits.max_k:
         raise ProblemError(
-            422, "too_large", f"k may be {limits.max_k:,} (max_k), got {k:,}", limit="max_k", param="k"
+            422, "too_large", f"{name} may be {limits.max_k:,} (max_k), got {k:,}", limit="max_k", param=name
         )
     return k
 
@@ -82,7 +98,8 @@ def usage(tokens: int) -> dict[str, Any]:
     return {"prompt_tokens": tokens, "total_tokens": tokens}
 
 
-def _check_length(length: int, limits: ServeLimits, name: str) -> None:
+def check_length(length: int, limits: ServeLimits, name: str) -> None:
+    """Raise if a text has too many characters, or tokens."""
     if length > limits.max_text_characters:
         raise ProblemError(
             413,

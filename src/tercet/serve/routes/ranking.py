@@ -11,7 +11,6 @@ from tercet.arrays import top_k
 from tercet.errors import InputError
 from tercet.inputs import check_text
 from tercet.records import as_text
-from tercet.serve.explaining import explain as explain_pair
 from tercet.serve.json_body import JsonRoute, respond
 from tercet.serve.problems import ProblemError
 from tercet.serve.routes.inputs import Ready, check_number, checked_context, checked_texts, truncated, usage
@@ -114,10 +113,7 @@ async def explain(request: ExplainRequest, service: Ready) -> Response:
             f"(max_explained_characters), got {characters:,}: shorten it",
             limit="max_explained_characters",
         )
-    async with service.explaining:
-        found = await explain_pair(
-            service.engine, name, context, candidate, leave_one_out=request.leave_one_out
-        )
+    found = await service.explainer.explain(name, context, candidate, leave_one_out=request.leave_one_out)
     answer = asdict(found)
     del answer["attention"]
     return respond(

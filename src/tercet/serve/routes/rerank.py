@@ -78,6 +78,7 @@ async def _cohere(body: RerankRequest, request: Request, service: Service, *, ve
             "usage": usage(found.scored.tokens),
             "meta": {"api_version": {"version": version}, "billed_units": {"search_units": 0}},
             "truncated": truncated(counts.tolist()),
+            "query_truncated": int(found.scored.scores.context_truncated.max()),
         }
     )
 

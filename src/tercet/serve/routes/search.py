@@ -6,8 +6,7 @@ from dataclasses import asdict
 from fastapi import APIRouter, Response
 
 from tercet.serve.json_body import JsonRoute, respond
-from tercet.serve.problems import ProblemError
-from tercet.serve.routes.inputs import Ready, check_k, check_number, checked_context
+from tercet.serve.routes.inputs import Ready, Writing, check_k, check_length, check_number, checked_context
 from tercet.serve.schemas import (
     IndexList,
     RemoveRequest,
@@ -17,7 +16,6 @@ from tercet.serve.schemas import (
     WriteResponse,
 )
 from tercet.serve.service import Service
-from tercet.settings.serve import ServeLimits
 
 router = APIRouter(route_class=JsonRoute, tags=["search"])
 
@@ -33,7 +31,7 @@ async def search(request: SearchRequest, service: Ready) -> Response:
         check_k(request.k, limits),
         mode=request.mode,
         where=request.where,
-        rerank=request.rerank,
+        rerank=None if request.rerank is None else check_k(request.rerank, limits, name="rerank"),
         exact=request.exact,
     )
     return respond(
@@ -65,19 +63,19 @@ async def indexes(service: Ready) -> Response:
 
 
 @router.post("/v1/indexes/{index}/add", response_model=WriteResponse)
-async def add(index: str, request: WriteRequest, service: Ready) -> Response:
+async def add(index: str, request: WriteRequest, service: Writing) -> Response:
     """Add candidates; ids that are known already are an error, and then nothing is added."""
     return await _write(service, index, request, update=False)
 
 
 @router.post("/v1/indexes/{index}/update", response_model=WriteResponse)
-async def update(index: str, request: WriteRequest, service: Ready) -> Response:
+async def update(index: str, request: WriteRequest, service: Writing) -> Response:
     """Replace candidates by their ids, and add those with new ids."""
     return await _write(service, index, request, update=True)
 
 
 @router.post("/v1/indexes/{index}/remove", response_model=WriteResponse)
-async def remove(index: str, request: RemoveRequest, service: Ready) -> Response:
+async def remove(index: str, request: RemoveRequest, service: Writing) -> Response:
     """Remove candidates by their ids; an unknown one is an error, and then nothing is removed."""
     check_number(len(request.ids), service.config.limits)
     served = service.index(index)
@@ -90,17 +88,6 @@ async def _write(service: Service, name: str, request: WriteRequest, *, update: 
     check_number(len(request.candidates), limits)
     for position, candidate in enumerate(request.candidates):
         text = candidate if isinstance(candidate, str) else candidate.get("text")
-        _check_text_length(text, position, limits)
+        check_length(len(text) if isinstance(text, str) else 0, limits, f"candidate {position}")
     changed = await served.write(service.engine, request.candidates, update=update)
     return respond({"index": name, "changed": changed, "size": len(served)})
-
-
-def _check_text_length(text: object, position: int, limits: ServeLimits) -> None:
-    if isinstance(text, str) and len(text) > limits.max_text_characters:
-        raise ProblemError(
-            413,
-            "too_large",
-            f"candidate {position} has {len(text):,} characters, and a text may have "
-            f"{limits.max_text_characters:,} (max_text_characters): split it",
-            limit="max_text_characters",
-        )

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request, Response
 
 from tercet.serve.json_body import JsonRoute, respond
 from tercet.serve.routes.inputs import Ready
-from tercet.serve.schemas import Health, ModelList
+from tercet.serve.schemas import Health, Model, ModelList
 from tercet.serve.service import Service
 
 router = APIRouter(route_class=JsonRoute, tags=["status"])
@@ -18,12 +18,21 @@ async def models(service: Ready) -> Response:
     return respond({"object": "list", "data": [_model(service, name) for name in service.engine.names]})
 
 
+@router.get("/v1/models/{name}", response_model=Model)
+async def model(name: str, service: Ready) -> Response:
+    """A loaded model."""
+    service.scorer(name)
+    return respond(_model(service, name))
+
+
+@router.head("/health/live", include_in_schema=False)
 @router.get("/health/live", response_model=Health)
 async def live() -> Response:
     """Whether the process answers."""
     return respond({"status": "alive"})
 
 
+@router.head("/health/ready", include_in_schema=False)
 @router.get("/health/ready", response_model=Health, responses={503: {"model": Health}})
 async def ready(request: Request) -> Response:
     """Whether the models are loaded and warmed up; 503 before that."""
