@@ -67,7 +67,7 @@ def impatient(folder: Path, tmp_path_factory: pytest.TempPathFactory):
 def test_a_slow_sender_is_told_so(impatient: Server) -> None:
     with connect(impatient) as connection:
         connection.sendall(head(100) + b'{"context"')
-        answer = connection.recv(65536)
+        answer = b"".join(iter(lambda: connection.recv(65536), b""))
         assert answer.startswith(b"HTTP/1.1 408")
         assert b'"limit":"body_seconds"' in answer
 
@@ -127,6 +127,16 @@ def test_a_client_that_never_reads_is_dropped(impatient: Server) -> None:
     assert impatient.post("/v1/rank", RANK).status_code == 200
     for connection in connections:
         connection.close()
+
+
+def test_a_long_body_and_a_long_answer_do_not_end_a_connection(impatient: Server) -> None:
+    text = " ".join(SENTENCES) * 300
+    with httpx.Client(base_url=impatient.url, timeout=30) as client:
+        for _ in range(3):
+            answer = client.post(
+                "/v1/rank", json={"context": "cat", "candidates": [text] * 20, "model": "bi"}
+            )
+            assert answer.status_code == 200, answer.text[:300]
 
 
 def test_endless_headers_are_cut_off(impatient: Server) -> None:
@@ -294,7 +304,7 @@ def test_settings_come_from_file_environment_and_command_line(folder: Path, tmp_
     with running_server(*options, log=tmp_path / "log", environment=environment) as server:
         assert [each["id"] for each in httpx.get(f"{server.url}/v1/models").json()["data"]] == ["small"]
         many = {"context": "a", "candidates": ["b"] * 4}
-        assert "may have 3 texts" in server.post("/v1/rank", many).json()["error"]["message"]
+        assert "may have 3 items (max_texts)" in server.post("/v1/rank", many).json()["error"]["message"]
         long = {"context": "abc", "candidate": "def"}
         assert "may have 5 characters" in server.post("/v1/explain", long).json()["error"]["message"]
 

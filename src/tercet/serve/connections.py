@@ -26,7 +26,7 @@ class PatientProtocol(HttpToolsProtocol):
         """Start the clock, or close the connection if there are too many."""
         super().connection_made(transport)
         self._patience: TimerHandle | None = None
-        self._header_bytes = 0
+        self._waits_for_headers, self._headers_ended, self._header_bytes = True, False, 0
         self._wait_for_headers()
         if len(self.connections) > self.max_connections:
             transport.abort()
@@ -38,17 +38,21 @@ class PatientProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Count the bytes of headers, and start the clock for those of the next request."""
+        waited, self._headers_ended = self._waits_for_headers, False
         super().data_received(data)
-        if self._waits_for_headers and not self.transport.is_closing():
+        if self.transport.is_closing():
+            return
+        if waited and not self._headers_ended:
             self._header_bytes += len(data)
-            self._wait_for_headers()
             if self._header_bytes > MAX_HEADER_BYTES:
                 self.transport.abort()
+        if self._waits_for_headers and (self.cycle is None or self.cycle.response_complete):
+            self._wait_for_headers()
 
     def on_headers_complete(self) -> None:
         """Stop the clock: the guard limits the time of the body."""
         self._stop_waiting()
-        self._waits_for_headers, self._header_bytes = False, 0
+        self._waits_for_headers, self._headers_ended, self._header_bytes = False, True, 0
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
@@ -61,7 +65,6 @@ class PatientProtocol(HttpToolsProtocol):
         self.loop.call_later(LAST_REQUEST_SECONDS, super().shutdown)
 
     def _wait_for_headers(self) -> None:
-        self._waits_for_headers = True
         if self._patience is None:
             self._patience = self.loop.call_later(self.header_seconds, self._lose_patience)
 
