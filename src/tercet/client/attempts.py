@@ -173,9 +173,9 @@ def _refused(response: httpx2.Response, url: str, notes: Sequence[str]) -> Serve
             kind=ANSWER,
         )
     kind, request_id = problem.get("type", ANSWER), problem.get("request_id")
-    facts = [f"{status} {kind}", *([f"request {request_id}"] if request_id else []), *notes]
+    details = [f"{status} {kind}", *([f"request {request_id}"] if request_id else []), *notes]
     return ServerError(
-        _noted(str(problem["message"]), facts),
+        _noted(str(problem["message"]), details),
         kind=kind,
         status=status,
         request_id=request_id,
