@@ -114,7 +114,7 @@ def choices(data: DataFolder) -> Iterator[Choice]:
     }
     for name, file in files.items():
         rows = list(data.rows(file))
-        yield choice(name, rows if len(rows) <= 1200 else random.Random(1).sample(rows, 1200))
+        yield choice(name, rows if len(rows) <= 3000 else random.Random(1).sample(rows, 3000))
     yield choice("xpersona_ko", list(xpersona(data)))
 
 

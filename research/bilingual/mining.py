@@ -1,5 +1,7 @@
 """Hard negatives of a bi-encoder and of BM25 over word pieces."""
 
+from collections.abc import Iterable
+
 import numpy as np
 import torch
 from model import DEVICE, Weights
@@ -22,11 +24,13 @@ EXCLUDED = -9.0
 
 
 @torch.no_grad()
-def mine(data: PairSets, vectors: Weights, vocabulary: int) -> dict[str, NDArray[np.int32]]:
-    """Rows ``[N, 12]`` of negatives for each set, -1 where there are fewer."""
+def mine(
+    data: PairSets, names: Iterable[str], vectors: Weights, vocabulary: int
+) -> dict[str, NDArray[np.int32]]:
+    """Rows ``[N, 12]`` of negatives for each of the sets, -1 where there are fewer."""
     rng = np.random.default_rng(0)
     mined = {}
-    for name in data.names:
+    for name in names:
         count = len(data.left[name])
         documents = np.arange(count)
         if count > MAX_DOCUMENTS:

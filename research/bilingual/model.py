@@ -67,7 +67,8 @@ class Encoder(nn.Module):
         """States ``[T, D]``; attention to the other text of a pair is multiplied by the weight."""
         words = functional.embedding(packed.ids, self.word.weight)
         positions = functional.embedding(packed.positions, self.pos.weight)
-        states = layer_norm(self.ln, (words + positions + self.segment.weight[0]).to(DTYPE))
+        segments = functional.embedding(packed.texts % packed.group, self.segment.weight)
+        states = layer_norm(self.ln, (words + positions + segments).to(DTYPE))
         project, finish = compiled_parts() if compiling_works() else (project_states, finish_layer)
         side = sides(packed) if cross_text_weight is not None else None
         for layer in self.layers:

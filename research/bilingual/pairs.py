@@ -4,35 +4,32 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import torch
-from model import DEVICE
 from numpy.typing import NDArray
 from texts import Spans, TokenFile
-from torch import Tensor
 
 GROUPS = {
     "dialogue": {
-        "selfdialogue": 4,
-        "ubuntu": 4,
+        "selfdialogue": 6,
+        "ubuntu": 3,
         "sgd": 1,
         "topical_chat": 2,
         "synthetic_persona_chat": 2,
-        "star": 1,
-        "short_dialogues": 2,
-        "qa_circa": 1,
+        "star": 0.7,
+        "short_dialogues": 1.5,
+        "qa_circa": 0.8,
     },
     "answers": {
         "medquad": 3,
-        "docs_en_faq": 2,
+        "docs_en_faq": 3,
         "dstc9": 2,
         "docs_en_headings": 4,
         "qa_boolq": 2,
         "qa_iirc": 1.5,
         "qa_qasc": 1.5,
-        "qa_pubmedqa": 1,
+        "qa_pubmedqa": 2,
         "qa_doqa": 1,
-        "qa_peerread": 1.5,
-        "qa_qasper": 0.5,
+        "qa_peerread": 2.5,
+        "qa_qasper": 1,
         "qa_tweetqa": 1,
         "qa_amazonfood": 0.5,
         "stackexchange_small": 1.5,
@@ -103,7 +100,7 @@ class Draw(NamedTuple):
 class StsDraw(NamedTuple):
     left: Spans
     right: Spans
-    scores: Tensor
+    scores: NDArray[np.float32]
 
 
 class PairSets:
@@ -147,7 +144,7 @@ class PairSets:
         )
         if rng.random() < 0.5:
             left, right = right, left
-        return StsDraw(left, right, torch.from_numpy(columns["sts/score"][chosen]).to(DEVICE))
+        return StsDraw(left, right, columns["sts/score"][chosen])
 
     def same(self, name: str, rows: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether the right texts of ``others`` are right for ``rows`` too; both have the same shape."""

@@ -1,16 +1,16 @@
 """Scores of a trained poly-encoder, from which cross-encoders learn."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 import torch
 from dual_training import DualSettings
-from model import DEVICE, Packed, embed
+from model import DEVICE, embed
 from numpy.typing import NDArray
 from pairs import DIALOGUES, PairSets
 from safetensors.torch import load_file
 from scorer_models import Poly, read_weights
-from torch import Tensor
 
 
 def read_poly(work: Path) -> Poly:
@@ -28,27 +28,32 @@ def read_poly(work: Path) -> Poly:
 
 
 class PolyTeacher:
-    """Scores right texts of the sets; their vectors are made once."""
+    """Scores the right texts of sets; codes and vectors are made once (49 kB per context)."""
 
-    def __init__(self, poly: Poly, data: PairSets) -> None:
-        self.poly, self.data = poly, data
-        self.vectors = {
-            name: embed(
-                poly.candidate, data.file, data.right[name], max_tokens=DualSettings.right_tokens
-            ).half()
-            for name in data.names
-        }
+    def __init__(self, poly: Poly, data: PairSets, names: Iterable[str]) -> None:
+        self.poly = poly
+        self.codes, self.vectors = {}, {}
+        for name in names:
+            self.codes[name] = embed(
+                poly.context,
+                data.file,
+                data.left[name],
+                max_tokens=DualSettings.left_tokens,
+                keep_end=name in DIALOGUES,
+                reduce=lambda states, packed: poly.code_vectors(states, packed).half(),
+                batch_tokens=60_000,
+            )
+            right = embed(poly.candidate, data.file, data.right[name], max_tokens=DualSettings.right_tokens)
+            self.vectors[name] = right.half()
 
     @torch.no_grad()
-    def scores(self, name: str, lefts: NDArray[np.int64], rights: NDArray[np.int64]) -> Tensor:
+    def scores(self, name: str, lefts: NDArray[np.int64], rights: NDArray[np.int64]) -> NDArray[np.float32]:
         """``[B, C]``.
 
         Args:
             lefts: ``[B]``, rows of the contexts.
             rights: ``[B, C]``, rows of the candidates.
         """
-        spans = self.data.left[name][lefts]
-        packed = Packed(*self.data.file.sequences(spans, DualSettings.left_tokens, name in DIALOGUES))
-        codes = self.poly.code_vectors(self.poly.context(packed), packed)
+        codes = self.codes[name][torch.from_numpy(lefts).to(DEVICE)].float()
         candidates = self.vectors[name][torch.from_numpy(rights).to(DEVICE)].float()
-        return self.poly.match(codes, candidates)
+        return self.poly.match(codes, candidates).cpu().numpy()

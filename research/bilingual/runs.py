@@ -2,8 +2,11 @@
 
 import argparse
 import json
+import queue
+import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,6 +16,7 @@ import torch
 from torch import Tensor
 
 Settings = TypeVar("Settings")
+Item = TypeVar("Item")
 REPORT_EVERY = 200
 
 
@@ -45,6 +49,29 @@ def steps(seconds: float, max_steps: int) -> Iterator[tuple[int, float]]:
     while (done := max((time.time() - began) / seconds, step / max_steps)) < 1:
         yield step, done
         step += 1
+
+
+def prefetched(make: Callable[[], Item], size: int = 3) -> Iterator[Item]:
+    """What ``make`` returns, again and again, made ahead in a thread with a stream of its own on the GPU."""
+    ready: queue.Queue[Item | Exception] = queue.Queue(size)
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()  # the thread reads what other streams have made
+
+    def produce() -> None:
+        with torch.cuda.stream(torch.cuda.Stream()) if torch.cuda.is_available() else nullcontext():
+            while True:
+                try:
+                    ready.put(make())
+                except Exception as error:  # raised again where the item is wanted
+                    ready.put(error)
+                    return
+
+    threading.Thread(target=produce, daemon=True).start()
+    while True:
+        item = ready.get()
+        if isinstance(item, Exception):
+            raise item
+        yield item
 
 
 class Schedule:

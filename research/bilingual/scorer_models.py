@@ -1,5 +1,6 @@
 """Bi-, poly- and cross-encoder over the packed encoder, with the formulas of tercet."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -131,7 +132,9 @@ def read_weights(work: Path, name: str) -> Weights:
     weights = load_file(work / f"{name}.safetensors")
     if "word.weight" in weights:
         return weights
-    body = {key.removeprefix("encoder."): value for key, value in weights.items()}
+    body = {
+        key.removeprefix("encoder."): value for key, value in weights.items() if not key.startswith("linear.")
+    }
     return {"word.weight": load_file(work / "backbone.safetensors")["word.weight"], **body}
 
 
@@ -145,10 +148,12 @@ def between(start: Weights, end: Weights, share: float) -> Weights:
     return {name: start[name] + share * (value - start[name]) for name, value in end.items()}
 
 
-def teacher_vectors(encoder: Encoder, data: PairSets, left_tokens: int, right_tokens: int) -> Weights:
-    """Vectors of both sides of all sets, under ``NAME/left`` and ``NAME/right``."""
+def teacher_vectors(
+    encoder: Encoder, data: PairSets, names: Iterable[str], *, left_tokens: int, right_tokens: int
+) -> Weights:
+    """Vectors of both sides of the sets, under ``NAME/left`` and ``NAME/right``."""
     vectors = {}
-    for name in data.names:
+    for name in names:
         left = embed(encoder, data.file, data.left[name], max_tokens=left_tokens, keep_end=name in DIALOGUES)
         right = embed(encoder, data.file, data.right[name], max_tokens=right_tokens)
         vectors |= {f"{name}/left": left.half(), f"{name}/right": right.half()}

@@ -7,8 +7,8 @@ from training_sets import Pair, TrainingSets, entailments
 
 LONG_DIALOGUES = {  # name: largest number of dialogues, replies per dialogue
     "sgd": (4000, 6),
-    "topical_chat": (2063, 8),
-    "synthetic_persona_chat": (1868, 8),
+    "topical_chat": (2063, 14),
+    "synthetic_persona_chat": (1868, 14),
     "star": (2500, 5),
 }
 
@@ -73,7 +73,7 @@ def write_scorer_sets(sets: TrainingSets) -> None:
 
 def write_dialogues(sets: TrainingSets) -> None:
     data = sets.data
-    sets.dialogues("selfdialogue", data.dialogues("self_dialogue/train_dialogs"), replies=6)
+    sets.dialogues("selfdialogue", data.dialogues("self_dialogue/train_dialogs"), replies=9)
     replies = [Pair("\n".join(row["context"]), row["response"]) for row in data.rows("ubuntu_irc/train")]
     sets.pairs("ubuntu", replies, left=112)
     for name, (size, count) in LONG_DIALOGUES.items():

@@ -1,8 +1,9 @@
-"""Train everything, in three stages of a limited time.
+"""Train everything, in four stages of a limited time.
 
 python research/bilingual/stages.py backbone --work WORK --seconds 255   # backbones side by side
 python research/bilingual/stages.py scorers --work WORK --seconds 430    # bi- and poly-encoders
-python research/bilingual/stages.py cross --work WORK --seconds 850      # cross-encoders
+python research/bilingual/stages.py cross --work WORK --seconds 750      # a cross-encoder
+python research/bilingual/stages.py taught --work WORK --seconds 600     # bi and poly, which it teaches
 
 ``--seconds`` is the training time of each backbone, or the time of the whole stage. Results go to
 WORK/results.jsonl, the chosen weights to WORK/{backbone,bi,bi-half,poly,cross}.safetensors.
@@ -17,13 +18,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-from cross_training import CrossSettings
 from distil import starting_weights
 from evaluation import Evaluator, means
 from model import Weights, build
 from runs import read_results, write_result
 from safetensors.torch import load_file, save_file
-from scorer_models import Cross, read_weights
 
 BACKBONES = (
     {"name": "d", "body_lr": 5e-4, "pairs_weight": 0.25, "english_weight": 10.0},
@@ -50,8 +49,11 @@ BACKBONES = (
 BI = {"name": "bi_b", "answers_kl": 2.0, "korean_kl": 1.0, "similar_kl": 1.0, "vector_weight": 1.0}
 BI_SECONDS = 100
 POLY = {"name": "poly_b", "start": "bi", "shares": [0.75, 1.0]}
-CROSSES = ({"name": "cross_a"}, {"name": "cross_b", "lr": 3e-4, "dialogue_hard": 2, "seed": 1})
-EVALUATION_SECONDS = 75
+CROSS = {"name": "cross_c", "shares": [0.75, 1.0]}
+TAUGHT = {"answers_softmax": 0.5, "answers_kl": 3.0, "similar_kl": 1.0, "korean_kl": 1.0}
+TAUGHT_BI = {"name": "bi_t", "start": "bi", "vector_weight": 1.0, **TAUGHT}
+TAUGHT_POLY = {"name": "poly_t", "start": "poly", "seed": 1, **TAUGHT}
+EVALUATION_SECONDS = 60
 """Time kept for the evaluation at the end of a stage."""
 
 SMALL_BACKBONE = dict.fromkeys(("docs", "general", "korsts", "joined", "english", "pairs", "sts"), 8)
@@ -62,13 +64,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("stage", choices=("backbone", "scorers", "cross"))
+    parser.add_argument("stage", choices=STAGES)
     parser.add_argument("--work", type=Path, required=True, help="folder of intermediate files and results")
     parser.add_argument("--seconds", type=float, required=True, help="time of a backbone, or of the stage")
     parser.add_argument("--small", action="store_true", help="a dry run: two tiny steps, one run at a time")
     options = parser.parse_args()
     stage = Stage(options.work, options.seconds, small=options.small)
-    {"backbone": train_backbones, "scorers": train_scorers, "cross": train_crosses}[options.stage](stage)
+    STAGES[options.stage](stage)
 
 
 class Stage:
@@ -149,31 +151,44 @@ def train_backbones(stage: Stage) -> None:
 
 
 def train_scorers(stage: Stage) -> None:
-    """Train a bi-encoder, then a poly-encoder from it; mine hard negatives beside the latter."""
+    """Train a bi-encoder, then a poly-encoder from it."""
     stage.wait(stage.start("scorers.py", "vectors"))
     stage.wait(stage.start("scorers.py", "bi", seconds=BI_SECONDS, **BI))
     best = stage.choose("bi", [BI["name"]])
     shutil.copy(stage.work / f"{best}-0.5.safetensors", stage.work / "bi-half.safetensors")
-    mining = stage.start("scorers.py", "mine")
-    stage.wait(stage.start("scorers.py", "poly", seconds=stage.left(), **POLY), mining)
+    stage.wait(stage.start("scorers.py", "poly", seconds=stage.left(), **POLY))
     stage.choose("poly", [POLY["name"]])
 
 
-def train_crosses(stage: Stage) -> None:
-    """Train cross-encoders from the bi-encoder, average them, and keep the best."""
+def train_cross(stage: Stage) -> None:
+    """Mine hard negatives, and train a cross-encoder with the poly-encoder as teacher.
+
+    It continues one that exists, or starts from the bi-encoder.
+    """
+    stage.wait(stage.start("scorers.py", "mine"))
+    start = "cross" if (stage.work / "cross.safetensors").exists() else "bi"
+    stage.wait(stage.start("scorers.py", "cross", seconds=stage.left(), start=start, **CROSS))
+    stage.choose("cross", [CROSS["name"]])
+
+
+def train_taught(stage: Stage) -> None:
+    """Train the bi- and the poly-encoder on, side by side, with the cross-encoder as teacher."""
+    stage.wait(stage.start("scorers.py", "vectors"), stage.start("scorers.py", "lists"))
     seconds = stage.left()
-    stage.wait(*[stage.start("scorers.py", "cross", seconds=seconds, **variant) for variant in CROSSES])
-    names = [variant["name"] for variant in CROSSES]
-    soup = average([load_file(stage.work / f"{name}-1.0.safetensors") for name in names])
-    save_file(soup, stage.work / "cross_soup-1.0.safetensors")
-    settings = CrossSettings()
-    model = Cross(read_weights(stage.work, "bi"), settings.cross_text_weight)
-    model.load_state_dict(soup, strict=False)
-    results = model.evaluate(stage.evaluator(), settings.max_queries)
-    write_result(
-        stage.work, kind="cross", name="cross_soup", share=1.0, of=names, **means(results), results=results
+    stage.wait(
+        stage.start("scorers.py", "bi", seconds=seconds, **TAUGHT_BI),
+        stage.start("scorers.py", "poly", seconds=seconds, **TAUGHT_POLY),
     )
-    stage.choose("cross", [*names, "cross_soup"])
+    stage.choose("bi", [TAUGHT_BI["name"]])
+    stage.choose("poly", [TAUGHT_POLY["name"]])
+
+
+STAGES = {
+    "backbone": train_backbones,
+    "scorers": train_scorers,
+    "cross": train_cross,
+    "taught": train_taught,
+}
 
 
 if __name__ == "__main__":
