@@ -139,6 +139,31 @@ def test_a_model_without_separate_texts_has_no_weight_in_its_fingerprint(tiny_fo
     assert "cross_text_weight" not in config
 
 
+def test_the_candidate_segment_is_the_token_type_of_the_candidate_alone(tiny_folder: FolderOf) -> None:
+    config = tercet.CrossConfig(head="compare", cross_text_weight=0.2, candidate_segment=True)
+    typed = tercet.CrossEncoder.from_backbone(tiny_folder("bert"), config=config, device="cpu")
+    ((pair,),) = typed.tokenize_pairs(["the library"], ["a cup of tea"])
+    assert pair.segments == [int(place >= pair.candidate_start) for place in range(len(pair.ids))]
+
+    plain = make(tiny_folder("bert"), 0.2)
+    assert np.abs(typed.score(*ONE) - plain.score(*ONE)).max() > 1e-3
+    types = typed.encoder.transformer.embeddings.token_type_embeddings.weight
+    with torch.no_grad():
+        types[1] = types[0]
+    np.testing.assert_allclose(typed.score(*ONE), plain.score(*ONE), atol=1e-5)
+
+
+def test_a_candidate_segment_without_separate_texts_is_refused() -> None:
+    with pytest.raises(InputError, match="candidate_segment needs cross_text_weight"):
+        tercet.CrossConfig(head="compare", candidate_segment=True)
+
+
+def test_a_candidate_segment_needs_token_types(tiny_folder: FolderOf) -> None:
+    config = tercet.CrossConfig(head="compare", cross_text_weight=0.2, candidate_segment=True)
+    with pytest.raises(InputError, match="the encoder distilbert has none"):
+        tercet.CrossEncoder.from_backbone(tiny_folder("distilbert"), config=config, device="cpu")
+
+
 def test_padded_pairs_score_alike_in_half_precision(tiny_folder: FolderOf) -> None:
     exact, half = (make(tiny_folder("bert"), 0.2, precision=each) for each in ("fp32", "bf16"))
     half.encoder.packable = False

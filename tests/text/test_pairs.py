@@ -2,6 +2,7 @@
 
 import pytest
 from tests.conftest import make_tokenizer
+from tokenizers.processors import TemplateProcessing
 
 from tercet.errors import InputError
 from tercet.text.pairs import PairTokenizer
@@ -70,3 +71,25 @@ def test_tokens_of_a_prompt_have_no_characters_in_the_text() -> None:
     assert [piece.text for piece in pieces] == ["(", "zebra", "(", "dog"]  # though two are unknown
     assert [(piece.start, piece.end) for piece in pieces] == [(0, 0), (0, 0), (0, 1), (1, 4)]
     assert tokenizer.pieces(Passage("a dog"))[1:3] == [Piece("a", 0, 1), Piece("dog", 2, 5)]
+
+
+def test_ids_and_segments_equal_those_of_transformers() -> None:
+    pretrained = make_tokenizer()
+    pretrained.backend_tokenizer.post_processor = TemplateProcessing(
+        single="<s> $A </s>",
+        pair="<s>:1 $A:2 </s>:3 </s>:4 $B:5 </s>:6",  # as in RoBERTa, with a segment for every part
+        special_tokens=[("<s>", 0), ("</s>", 2)],
+    )
+    expected = pretrained("a dog", "the old cat", return_token_type_ids=True)
+    tokenizer = PairTokenizer(Tokenizer(pretrained, max_tokens=48), min_context_tokens=2)
+    found = tokenizer.pair(*tokenizer.ids(["a dog", "the old cat"]))
+    assert (found.ids, found.segments) == (expected["input_ids"], expected["token_type_ids"])
+
+
+def test_separate_texts_have_segment_0_unless_the_candidate_has_its_own() -> None:
+    tokenizer = Tokenizer(make_tokenizer(), max_tokens=48)
+    for own in (False, True):
+        pairs = PairTokenizer(tokenizer, min_context_tokens=2, separate=True, candidate_segment=own)
+        assert pairs.pair([100], [200, 201]).segments == [0] * 3 + [int(own)] * 4
+        assert pairs.has_segments is own
+    assert not tokenizer.separate_template().has_segments

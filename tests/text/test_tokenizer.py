@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import make_tokenizer
-from tokenizers import normalizers
+from tokenizers import models, normalizers
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from tercet.errors import InputError, ModelError
@@ -113,3 +113,43 @@ def test_an_error_of_the_library_can_be_printed() -> None:
     with pytest.raises(ModelError, match="d800") as raised, tokenizer_errors("tokenizer.json"):
         raise ValueError("current value: \ud800")
     str(raised.value).encode()
+
+
+def test_a_text_with_more_characters_than_the_limit_is_refused(
+    pretrained: PreTrainedTokenizerBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERCET_MAX_TEXT_CHARACTERS", "65536")
+    tokenizer = Tokenizer(pretrained, max_tokens=48)
+    allowed = "cat " * (65536 // 4)
+    for tokenize in (tokenizer.bare_ids, tokenizer.word_pieces):
+        assert len(tokenize(["cat", allowed])) == 2
+        with pytest.raises(InputError, match="at most 65,536 characters, got 65,537: split it"):
+            tokenize(["cat", allowed + "s"])
+    with pytest.raises(InputError, match="at most 65,536 characters, got 65,537: split it"):
+        tokenizer.spans(allowed + "s")
+
+
+def test_the_highest_id_may_belong_to_an_added_token() -> None:
+    pretrained = make_tokenizer()
+    last = len(pretrained)
+    pretrained.add_tokens(["<extra>"])
+    assert Tokenizer(pretrained, max_tokens=9).highest_id() == last
+
+
+def fails_on_unknown_words() -> PreTrainedTokenizerBase:
+    pretrained = make_tokenizer()
+    pretrained.backend_tokenizer.model = models.WordLevel({"a": 0, "b": 1}, unk_token="<missing>")
+    return pretrained
+
+
+def test_an_error_names_the_file_of_the_tokenizer(tmp_path: Path) -> None:
+    fails_on_unknown_words().save_pretrained(tmp_path)
+    tokenizer = Tokenizer(AutoTokenizer.from_pretrained(tmp_path), max_tokens=9)
+    with pytest.raises(ModelError, match=f"the tokenizer of {tmp_path / 'tokenizer.json'} fails"):
+        tokenizer.bare_ids(["zebra"])
+
+
+def test_an_error_of_a_tokenizer_without_a_folder_says_this_model() -> None:
+    tokenizer = Tokenizer(fails_on_unknown_words(), max_tokens=9)
+    with pytest.raises(ModelError, match="the tokenizer of this model fails"):
+        tokenizer.bare_ids(["zebra"])

@@ -56,6 +56,10 @@ class CrossEncoder(NeuralScorer):
             raise InputError(
                 f"cross_text_weight needs an encoder of {known}, and this is {parts.encoder.architecture}"
             )
+        if config.candidate_segment and parts.encoder.segments < 2:
+            raise InputError(
+                f"candidate_segment needs token types, and the encoder {parts.encoder.architecture} has none"
+            )
         super().__init__(parts.tokenizer, turn_separator=config.turn_separator, precision=precision)
         self.config = config
         self.encoder = parts.encoder
@@ -65,6 +69,7 @@ class CrossEncoder(NeuralScorer):
             parts.tokenizer,
             min_context_tokens=config.min_context_tokens,
             separate=config.cross_text_weight is not None,
+            candidate_segment=config.candidate_segment,
         )
         self._uses_segments = self.pair_tokenizer.has_segments and parts.encoder.segments > 1
         self._finish()  # the head stays in float32
@@ -239,6 +244,8 @@ class CrossEncoder(NeuralScorer):
         config = asdict(self.config)
         if self.config.cross_text_weight is None:
             del config["cross_text_weight"]  # has no effect
+        if not self.config.candidate_segment:
+            del config["candidate_segment"]  # has no effect
         return {
             "config": config,
             "head": self.head.fingerprint_inputs(),

@@ -150,6 +150,9 @@ class CrossConfig:
     """Default: both texts form one sequence, as in BERT. With a number, each text has its own special tokens
     and positions, and attention to the other text is multiplied by this weight. With a sentence encoder as
     the backbone, 0 equals the bi-encoder, and 0.05 is a good start. Needs ``head = "compare"``."""
+    candidate_segment: bool = False
+    """With ``cross_text_weight``: whether the tokens of the candidate have token type 1, so that the encoder
+    can tell the texts apart. Without it, pairs have the token types of the tokenizer's own template."""
     symmetric: bool = False
     """Average the scores of both directions, for pairs of interchangeable texts. Takes twice the time."""
     min_context_tokens: int = 32
@@ -168,7 +171,10 @@ class CrossConfig:
         if self.num_labels > current_limits().max_labels:
             raise InputError(f"num_labels is {exceeds('max_labels', self.num_labels)}")
         check_string("turn_separator", self.turn_separator)
-        check_flag("symmetric", self.symmetric)
+        for name in ("symmetric", "candidate_segment"):
+            check_flag(name, getattr(self, name))
+        if self.candidate_segment and self.cross_text_weight is None:
+            raise InputError("candidate_segment needs cross_text_weight")
         _set(self, "labels", _checked_labels(self.labels, self.num_labels))
         if self.score_class is not None and not 0 <= self.score_class < self.num_labels:
             raise InputError(

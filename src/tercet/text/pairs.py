@@ -26,11 +26,21 @@ class PairTokenizer:
 
     Args:
         separate: tokenize each text as if it were alone, with its own special tokens.
+        candidate_segment: give the tokens of a separate candidate segment 1.
     """
 
-    def __init__(self, tokenizer: Tokenizer, *, min_context_tokens: int, separate: bool = False) -> None:
+    def __init__(
+        self,
+        tokenizer: Tokenizer,
+        *,
+        min_context_tokens: int,
+        separate: bool = False,
+        candidate_segment: bool = False,
+    ) -> None:
         self._tokenizer = tokenizer
-        self._template = tokenizer.separate_template() if separate else tokenizer.pair_template()
+        self._template = (
+            tokenizer.separate_template(segments=candidate_segment) if separate else tokenizer.pair_template()
+        )
         self.has_segments = self._template.has_segments
         special = sum(map(len, self._template.ids))
         self._room = tokenizer.max_tokens - special

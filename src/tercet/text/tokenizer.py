@@ -179,15 +179,24 @@ class Tokenizer:
         with tokenizer_errors(self._file):
             return _pair_template(self._rust, has_segments=SEGMENTS in self.pretrained.model_input_names)
 
-    def separate_template(self) -> PairTemplate:
-        """The special tokens of a pair in which each text is tokenized as if it were alone."""
+    def separate_template(self, *, segments: bool = False) -> PairTemplate:
+        """The special tokens of a pair in which each text is tokenized as if it were alone.
+
+        Args:
+            segments: whether the tokens of the second text have segment 1, its special tokens included.
+        """
         if not self._prefix + self._suffix:
             raise ModelError(
                 "the tokenizer adds no special tokens to a text: add a template to its tokenizer.json"
             )
         ids = self._prefix, [*self._suffix, *self._prefix], self._suffix
-        segments = tuple([0] * len(part) for part in ids)
-        return PairTemplate(ids, segments, owners=(0, 0), has_segments=False, tail=len(self._suffix))
+        second = int(segments)
+        numbers = (
+            [0] * len(self._prefix),
+            [*[0] * len(self._suffix), *[second] * len(self._prefix)],
+            [second] * len(self._suffix),
+        )
+        return PairTemplate(ids, numbers, owners=(0, second), has_segments=segments, tail=len(self._suffix))
 
     def use_segments(self) -> None:
         """Distinguish the texts of a pair by segment ids, here and after saving."""
