@@ -27,8 +27,8 @@ from tercet.formats.from_spec import (
 from tercet.formats.hand_over import partial_folder, write_card
 from tercet.formats.load import loads_partial
 from tercet.formats.manifest import ADAPTER, PARTIAL, read_manifest, reading, write_manifest
+from tercet.formats.tensors import read_tensors
 from tercet.formats.transformer import check_tensors
-from tercet.formats.weights import read_tensors
 from tercet.scorers.kinds import AnyScorer
 from tercet.settings.models import AdapterConfig, ModelSpec, Precision
 from tercet.settings.tables import lists_to_tuples

@@ -28,8 +28,8 @@ from tercet.formats.hand_over import partial_folder, write_card
 from tercet.formats.load import loads_partial
 from tercet.formats.manifest import DELTA, PARTIAL, read_manifest, reading, write_manifest
 from tercet.formats.quantization import BITS, Bits, Quantized, can_quantize, dequantize, quantize
+from tercet.formats.tensors import read_tensors
 from tercet.formats.transformer import check_finite, check_tensors
-from tercet.formats.weights import read_tensors
 from tercet.scorers.kinds import AnyScorer
 from tercet.settings.models import ModelSpec, Precision
 

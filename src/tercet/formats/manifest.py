@@ -12,6 +12,9 @@ NAME = "tercet.json"
 FORMAT_VERSION = 2
 
 ADAPTER, DELTA = "adapter", "delta"
+EXTENDS = "extends"
+"""The key under which a manifest names the model whose encoder the folder extends."""
+
 PARTIAL = {ADAPTER: "LoRA adapters", DELTA: "a quantized delta"}
 """Keys of folders that are not complete models, and what these contain."""
 

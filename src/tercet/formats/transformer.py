@@ -15,10 +15,16 @@ from transformers.utils import logging
 from tercet.encoders.encoder import Encoder
 from tercet.errors import ModelError
 from tercet.files.structured import read_json
-from tercet.formats.manifest import PARTIAL, read_manifest, reading
+from tercet.formats.extension import extend
+from tercet.formats.manifest import EXTENDS, PARTIAL, read_manifest, reading
 from tercet.formats.sizes import check_config_numbers, check_size
+from tercet.formats.sources import stored_model
+from tercet.formats.tensors import read_tensors
 
 PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
+
+EXTENSION = "extension.safetensors"
+"""The weights of a folder that extends another model."""
 
 INDEX = "*.safetensors.index.json"
 """Names the files of a model whose weights are in several."""
@@ -63,6 +69,9 @@ def read_transformer(
     Args:
         new_labels: the number of outputs of a new classifier, whatever the folder has.
     """
+    manifest = read_manifest(folder) or {}
+    if EXTENDS in manifest:
+        return _read_extended(folder, manifest[EXTENDS], auto_class, new_labels)
     labels = {} if new_labels is None else {"num_labels": new_labels}
     _check_safe(folder)
     try:
@@ -93,6 +102,18 @@ def read_transformer(
         # memory-mapped weights are unaligned, and other kernels would change the last bit of a score
         weight.data = weight.data.clone()
     return transformer.eval(), LoadReport(report["missing_keys"], report["unexpected_keys"])
+
+
+def _read_extended(
+    folder: Path, base: object, auto_class: Any, new_labels: int | None
+) -> tuple[PreTrainedModel, LoadReport]:
+    """The base model, which must be on this machine, with the extension in ``folder``."""
+    base_folder = stored_model(base, stored_in=folder)
+    if EXTENDS in (read_manifest(base_folder) or {}):
+        raise ModelError(f"{folder} extends {base}, which is an extension itself: name its base instead")
+    transformer, report = read_transformer(base_folder, auto_class, new_labels=new_labels)
+    extend(cast("PreTrainedModel", transformer.base_model), read_tensors(folder / EXTENSION), folder)
+    return transformer, report
 
 
 def _check_padding(folder: Path, transformer: PreTrainedModel) -> None:

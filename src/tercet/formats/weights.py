@@ -3,10 +3,11 @@
 from pathlib import Path
 
 import torch
-from safetensors.torch import load_file, save_file
-from torch import Tensor, nn
+from safetensors.torch import save_file
+from torch import nn
 
 from tercet.errors import ModelError
+from tercet.formats.tensors import read_tensors
 from tercet.formats.transformer import check_finite, check_tensors
 
 
@@ -34,11 +35,3 @@ def read_weights(layer: nn.Module, file: Path) -> None:
             )
     layer.load_state_dict(weights)
     check_finite(layer, file)
-
-
-def read_tensors(file: Path) -> dict[str, Tensor]:
-    """The tensors of a safetensors file."""
-    try:
-        return load_file(file)
-    except Exception as error:  # safetensors has exceptions of its own
-        raise ModelError(f"cannot read {file}: {error}") from error
