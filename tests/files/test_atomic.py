@@ -1,5 +1,6 @@
 """Atomic writes: complete under the final name, or not at all."""
 
+import errno
 import os
 from pathlib import Path
 
@@ -119,3 +120,12 @@ def test_a_json_list_is_read_as_a_list(tmp_path: Path) -> None:
     file = tmp_path / "modules.json"
     file.write_text('[{"a": 1}]')
     assert read_json_list(file) == [{"a": 1}]
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
+def test_a_full_disk_names_the_file_that_was_being_written(tmp_path: Path, number: int) -> None:
+    with (
+        pytest.raises(OutputError, match=r"cannot write .*out: no space left on the device"),
+        new_file(tmp_path / "out"),
+    ):
+        raise OSError(number, os.strerror(number))

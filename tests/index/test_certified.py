@@ -7,7 +7,8 @@ from tercet.index.approximate import ApproximateIndex
 from tercet.index.base import Neighbors
 from tercet.index.certified import certified_search
 from tercet.index.exact import ExactIndex
-from tercet.index.scoring import TopK, exact_scores, offer_vectors
+from tercet.index.scan import promising_rows, rows_reaching
+from tercet.index.scoring import TopK, exact_scores, offer_vectors, poly_scores, score_error
 from tercet.records import Certainty, Codes, Floats, Ints
 
 K = 5
@@ -156,3 +157,46 @@ def test_a_candidate_whose_float32_score_is_too_low_by_the_error_is_found() -> N
         offer_vectors(top, np.arange(2), vectors, code, scale=1.0, error=error)
         assert top.ids.tolist() == [best]
     assert found
+
+
+class ForgetfulIndex(WatchedIndex):
+    """An approximate index that never finds its last vector."""
+
+    exact = False
+
+    def nearest(self, queries: Floats, k: int) -> Neighbors:
+        found = super().nearest(queries, k)
+        lost = found.ids == len(self) - 1
+        return Neighbors(np.where(lost, -1, found.ids), np.where(lost, -np.inf, found.products))
+
+
+def test_lists_of_all_that_an_approximate_index_finds_are_certified_up_to_its_recall() -> None:
+    forgetful = ForgetfulIndex(np.float32([[4], [3], [2], [1]]))
+    result = certified_search(forgetful, one_context([1]), 2, budget=2)
+    assert result.ids.tolist() == [[0, 1]]
+    assert result.certainty == (Certainty.CERTIFIED_UP_TO_RECALL,)
+
+
+def test_the_error_of_a_float32_score_never_exceeds_its_bound() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        codes, vectors = (np.float32(rng.standard_normal((count, 1))) for count in (2, 50))
+        rounded = poly_scores(vectors @ codes.T, 0.1)
+        exact = poly_scores(vectors.astype(np.float64) @ codes.T.astype(np.float64), 0.1)
+        assert np.abs(rounded - exact).max() <= score_error(codes, float(np.abs(vectors).max()), 0.1)
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_a_row_below_the_best_by_twice_the_error_is_promising(known: bool) -> None:
+    """Its score may be too low by the error, and the best too high."""
+    top = TopK(1)
+    if known:
+        top.offer(np.array([7]), np.float32([1.0]))
+    rows = promising_rows(np.float32([[1.0], [0.5]]), np.ones(2, np.bool_), top, scale=1.0, error=0.25)
+    assert rows.tolist() == [0, 1]
+
+
+def test_a_product_equal_to_the_threshold_reaches_it() -> None:
+    products = np.zeros((20, 2), dtype=np.float32)
+    products[[3, 18], 1] = 0.5  # among whole runs of rows, and behind them
+    assert rows_reaching(products, 0.5).tolist() == [3, 18]

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from tests.index.test_store import NAMES, WIDTH, ids, items, put, query, repair, vectors
 
-from tercet.errors import BrokenIndexError, InputError, OutputError
+from tercet.errors import BrokenIndexError, InputError, OutputError, TercetError
 from tercet.index import connection, tables
 from tercet.index import store as store_module
 from tercet.index.items import Item
@@ -401,3 +401,17 @@ def test_an_immutable_index_is_read_again_after_a_change(store: Store) -> None:
     writer.close()
     assert ids(reader, "the river", 1) == ["river"]
     assert len(reader) == 11
+
+
+def test_a_reader_whose_file_was_deleted_returns_no_old_rows(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.close()
+    monkeypatch.setattr(tables, "is_writable", lambda file: False)
+    with monkeypatch.context() as patched:
+        patched.setattr(tables, "open_to_read", lambda file: (connection._open(file, "ro&immutable=1"), True))
+        reader = Store(store.path)
+    (store.path / DATABASE).unlink()
+    for _ in range(2):
+        with pytest.raises(TercetError):
+            ids(reader, "the n1", 1)

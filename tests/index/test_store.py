@@ -443,3 +443,11 @@ def test_the_summary_counts_and_names_the_model(store: Store) -> None:
     assert (summary["candidates"], summary["lexical"], summary["width"]) == (5, "yes", WIDTH)
     assert (summary["model"], summary["storage"]) == ("tiny", "float32")
     assert summary["bytes"] > 0
+
+
+@pytest.mark.parametrize(("threshold", "graphs"), [(6, 1), (7, 0)])
+def test_a_graph_is_built_for_as_many_vectors_as_the_threshold(
+    store: Store, threshold: int, graphs: int
+) -> None:
+    store.compact(graph_threshold=threshold)
+    assert len(list(store.path.glob("segments/*/graph.faiss"))) == graphs

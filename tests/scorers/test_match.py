@@ -181,6 +181,13 @@ def test_candidates_without_gradients_get_none() -> None:
     assert y.grad is not None
 
 
+def test_candidates_get_gradients_if_the_codes_need_none() -> None:
+    y, c = random(2, 3, 4), random(5, 4, seed=1).requires_grad_()
+    (expected,) = torch.autograd.grad(literal(y, c, None, 1.0).sum(), c)
+    (found,) = torch.autograd.grad(match(y, c).sum(), c)
+    torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-10)
+
+
 def test_without_contexts_the_scores_are_empty() -> None:
     assert match(torch.zeros(0, 3, 4), torch.zeros(5, 4)).shape == (0, 5)
 
@@ -215,11 +222,12 @@ def test_invalid_shapes_are_refused(
         match(torch.zeros(codes), torch.zeros(candidates), mask=all_masked)
 
 
-def test_products_are_computed_in_blocks_that_fit_the_cache() -> None:
-    y, c = random(8, 64, 4), random(9000, 4, seed=1)
+@pytest.mark.parametrize("codes", [64, 128, 256])
+def test_products_are_computed_in_blocks_that_fit_the_cache(codes: int) -> None:
+    y, c = random(8, codes, 4), random(9000, 4, seed=1)
     with Watch() as watch, torch.no_grad():
         match(y, c)
-    assert max(watch.sizes) <= CPU_BLOCK.products  # of 8 x 9,000 x 64
+    assert max(watch.sizes) <= CPU_BLOCK.products  # of 8 x 9,000 x codes
 
 
 def test_codes_of_one_context_that_exceed_a_block_are_scored() -> None:
