@@ -2,20 +2,27 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from tercet.errors import InputError, LockedIndexError
+from tercet.errors import InputError, LockedIndexError, TercetError
 from tercet.index.conditions import Where
+from tercet.index.store import DATABASE
 from tercet.records import Certainty, Context, Hits
 from tercet.retrieve import Retriever, reranked
 from tercet.serve.engine import Engine
 from tercet.serve.scoring import encode, score_all
 from tercet.settings.index import Mode
 
+T = TypeVar("T")
+
 LOCK_PAUSE, LOCK_ATTEMPTS = 0.05, 200
 """Seconds before the next attempt while another process writes to the index, and how many there are."""
+
+
+class MissingIndexError(TercetError):
+    """The folder of an index was moved, deleted or replaced after the index was opened."""
 
 
 class Found(NamedTuple):
@@ -32,9 +39,18 @@ class ServedIndex:
         self.name, self.retriever = name, retriever
         self.model, self.reranker = model, reranker
         self._writing = asyncio.Lock()
+        self._file = self._file_now()
 
     def __len__(self) -> int:
         return len(self.retriever)
+
+    async def size(self) -> int:
+        """The number of candidates."""
+        return await self._in_thread(lambda: len(self.retriever))
+
+    async def is_missing(self) -> bool:
+        """Whether the folder was moved, deleted or replaced since the index was opened."""
+        return await asyncio.to_thread(self._file_now) != self._file
 
     async def search(
         self,
@@ -52,14 +68,11 @@ class ServedIndex:
             raise InputError("there is no reranker: start the server with --reranker cross")
         depth = rerank or 0
         encoded = None if mode == "lexical" else await encode(engine, self.model, [context], "context")
-        (hits,) = await asyncio.to_thread(
-            self.retriever.search_codes,
-            [context],
-            None if encoded is None else encoded.codes,
-            max(k, depth),
-            mode=mode,
-            where=where,
-            exact=exact,
+        codes = None if encoded is None else encoded.codes
+        (hits,) = await self._in_thread(
+            lambda: self.retriever.search_codes(
+                [context], codes, max(k, depth), mode=mode, where=where, exact=exact
+            )
         )
         if depth and hits and self.reranker is not None:
             parts = await asyncio.to_thread(self.retriever.parts_to_rerank, hits[:depth])
@@ -95,7 +108,7 @@ class ServedIndex:
         """
         for attempt in range(LOCK_ATTEMPTS):
             try:
-                return await asyncio.shield(asyncio.to_thread(write))
+                return await asyncio.shield(self._in_thread(write))
             except LockedIndexError:
                 if attempt == LOCK_ATTEMPTS - 1:
                     raise
@@ -103,3 +116,33 @@ class ServedIndex:
             except InputError as error:  # clients know the name of the index, not its folder
                 raise InputError(str(error).replace(str(self.retriever.path), self.name)) from None
         return None
+
+    async def _in_thread(self, call: Callable[[], T]) -> T:
+        """What ``call`` returns, in another thread; raises if the folder is missing before or after it.
+
+        Without the check, SQLite would go on reading a file that was deleted.
+        """
+
+        def checked() -> T:
+            self._check_present()
+            try:
+                return call()
+            except (TercetError, OSError):
+                self._check_present()
+                raise
+
+        return await asyncio.to_thread(checked)
+
+    def _check_present(self) -> None:
+        if self._file_now() != self._file:
+            raise MissingIndexError(
+                f"the index {self.name} was moved, deleted or replaced: put it back, or restart the server"
+            )
+
+    def _file_now(self) -> tuple[int, int] | None:
+        """Identifies the database in the folder of the index; None if there is none."""
+        try:
+            found = (self.retriever.path / DATABASE).stat()
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino

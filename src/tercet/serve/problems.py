@@ -11,6 +11,7 @@ from tercet.errors import (
     TercetError,
 )
 from tercet.serve.engine import TooManyTokensError, UnknownModelError
+from tercet.serve.indexes import MissingIndexError
 from tercet.serve.service import UnknownIndexError
 
 
@@ -64,6 +65,7 @@ RULES: dict[type[Exception], _Rule] = {
     TooManyTokensError: _Rule(413, "too_large"),
     OverloadedError: _Rule(429, "overloaded"),
     LockedIndexError: _Rule(503, "index_busy"),
+    MissingIndexError: _Rule(503, "index_missing"),
     InputError: _Rule(422, "invalid_request"),
 }
 """How errors are answered; the first class that fits counts."""

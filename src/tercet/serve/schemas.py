@@ -333,7 +333,10 @@ class IndexList(BaseModel):
 class Health(BaseModel):
     """Whether the server is alive, or ready."""
 
-    status: Literal["alive", "ready", "loading"]
+    status: Literal["alive", "ready", "loading", "index_missing"]
+    indexes: list[str] = Field(
+        default=[], description="The indexes whose folders were moved, deleted or replaced."
+    )
 
 
 class ErrorDetail(BaseModel):

@@ -80,6 +80,10 @@ class Service:
             raise UnknownIndexError(f"there is no index {given}: indexes are {known}")
         return found
 
+    async def missing_indexes(self) -> list[str]:
+        """The names of the indexes whose folders were moved, deleted or replaced."""
+        return [name for name, index in self.indexes.items() if await index.is_missing()]
+
     def default_model(self, *, with_vectors: bool = False) -> str:
         """The first model, or the first bi- or poly-encoder."""
         for name in self.engine.names:

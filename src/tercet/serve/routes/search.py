@@ -48,16 +48,18 @@ async def search(request: SearchRequest, service: Ready) -> Response:
 
 @router.get("/v1/indexes", response_model=IndexList)
 async def indexes(service: Ready) -> Response:
-    """The indexes."""
+    """The indexes, without those whose folders are missing."""
+    missing = await service.missing_indexes()
     data = [
         {
             "id": name,
-            "size": len(index),
+            "size": await index.size(),
             "model": index.model,
             "kind": service.scorer(index.model).kind,
             "reranker": index.reranker,
         }
         for name, index in service.indexes.items()
+        if name not in missing
     ]
     return respond({"object": "list", "data": data})
 
@@ -80,7 +82,7 @@ async def remove(index: str, request: RemoveRequest, service: Writing) -> Respon
     check_number(len(request.ids), service.config.limits)
     served = service.index(index)
     changed = await served.remove(request.ids)
-    return respond({"index": index, "changed": changed, "size": len(served)})
+    return respond({"index": index, "changed": changed, "size": await served.size()})
 
 
 async def _write(service: Service, name: str, request: WriteRequest, *, update: bool) -> Response:
@@ -90,4 +92,4 @@ async def _write(service: Service, name: str, request: WriteRequest, *, update: 
         text = candidate if isinstance(candidate, str) else candidate.get("text")
         check_length(len(text) if isinstance(text, str) else 0, limits, f"candidate {position}")
     changed = await served.write(service.engine, request.candidates, update=update)
-    return respond({"index": name, "changed": changed, "size": len(served)})
+    return respond({"index": name, "changed": changed, "size": await served.size()})

@@ -35,10 +35,14 @@ async def live() -> Response:
 @router.head("/health/ready", include_in_schema=False)
 @router.get("/health/ready", response_model=Health, responses={503: {"model": Health}})
 async def ready(request: Request) -> Response:
-    """Whether the models are loaded and warmed up; 503 before that."""
-    is_ready = request.app.state.service.ready
-    answer = respond({"status": "ready" if is_ready else "loading"})
-    answer.status_code = 200 if is_ready else 503
+    """Whether the models are loaded and warmed up, and every index is in its folder; 503 otherwise."""
+    service: Service = request.app.state.service
+    missing = await service.missing_indexes()
+    if missing:
+        answer = respond({"status": "index_missing", "indexes": missing})
+    else:
+        answer = respond({"status": "ready" if service.ready else "loading"})
+    answer.status_code = 200 if service.ready and not missing else 503
     return answer
 
 
