@@ -94,25 +94,37 @@ def load_bert(transformer: torch.nn.Module, weights: Weights) -> None:
 
 
 def write_poly(work: Path, out: Path) -> None:
-    weights = load_file(work / "poly.safetensors")
-    config = tercet.PolyConfig(codes=len(weights["codes"]), similarity="cosine", **SCALES)
+    config = tercet.PolyConfig(similarity="cosine", **SCALES)
     poly = tercet.PolyEncoder.from_backbone(out / "backbone", config=config, max_tokens=256)
+    load_poly(poly, work)
+    save(poly, out / "poly")
+
+
+def load_poly(poly: tercet.PolyEncoder, work: Path) -> None:
+    """Give a poly-encoder the trained weights."""
+    weights = load_file(work / "poly.safetensors")
     words = {"word.weight": read_weights(work, "backbone")["word.weight"]}
     load_bert(poly.context_encoder.transformer, words | part(weights, "context."))
     load_bert(poly.candidate_tower.encoder.transformer, words | part(weights, "candidate."))
     with torch.no_grad():
         poly.code_layer.codes.copy_(weights["codes"])
-    save(poly, out / "poly")
 
 
 def write_cross(work: Path, out: Path) -> None:
-    weights = load_file(work / "cross.safetensors")
-    config = tercet.CrossConfig(head="compare", cross_text_weight=CrossSettings.cross_text_weight)
+    config = tercet.CrossConfig(
+        head="compare", cross_text_weight=CrossSettings.cross_text_weight, candidate_segment=True
+    )
     cross = tercet.CrossEncoder.from_backbone(out / "backbone", config=config, max_tokens=512)
+    load_cross(cross, work)
+    save(cross, out / "cross")
+
+
+def load_cross(cross: tercet.CrossEncoder, work: Path) -> None:
+    """Give a cross-encoder the trained weights."""
+    weights = load_file(work / "cross.safetensors")
     words = {"word.weight": read_weights(work, "backbone")["word.weight"]}
     load_bert(cross.encoder.transformer, words | part(weights, "encoder."))
     cross.head.linear.load_state_dict(part(weights, "linear."))
-    save(cross, out / "cross")
 
 
 def save(scorer: tercet.PolyEncoder | tercet.CrossEncoder, folder: Path) -> None:

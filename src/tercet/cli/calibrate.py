@@ -31,7 +31,7 @@ def calibrate(
     model: Annotated[
         str,
         typer.Argument(
-            help="The model: bi, poly, cross, a model folder, or a Hugging Face id.",
+            help="The model: bi, bi-ko, poly, cross, a model folder, or a Hugging Face id.",
             metavar="MODEL",
             autocompletion=model_names,
         ),

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 RERANKED = 10
 """Candidates that the cross-encoder reranks, as one does in practice."""
+SCORERS = ("bi", "poly", "cross")
 QUERY = "My card was declined"
 CACHED = {
     "bi": "all candidates, 1 vector per context",
@@ -46,11 +47,8 @@ def demo() -> None:
 
     Example: tercet demo
     """
-
-    from tercet.formats.sources import PACKAGED
-
     console = SafeConsole(highlight=False)
-    scorers = {name: open_model(name) for name in PACKAGED}
+    scorers = {name: open_model(name) for name in SCORERS}
     for scorer in scorers.values():
         scorer.score("warm", ["up"])  # warm up: the first call includes initialization
     _show_search(scorers["bi"], console)

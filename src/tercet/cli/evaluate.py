@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from tercet.settings.tasks import TaskConfig
 
 MODEL_HELP = (
-    "A model: bi, poly, cross, a folder or a hub id; bm25, tfidf or wordllama; mean:FOLDER or first:FOLDER "
-    "for an untrained encoder; LABEL=FOLDER,FOLDER for several seeds."
+    "A model: bi, bi-ko, poly, cross, a folder or a hub id; bm25, tfidf or wordllama; mean:FOLDER or "
+    "first:FOLDER for an untrained encoder; LABEL=FOLDER,FOLDER for several seeds."
 )
 TASK_HELP = (
     "A task: task:NAME (listed by tercet tasks); a TOML file; KIND:FILE, where KIND is similarity, choices, "

@@ -24,7 +24,7 @@ def serve(
         typer.Option(
             "--model",
             "-m",
-            help="A model to serve: bi, poly, cross, a folder or a Hugging Face id; NAME=SOURCE names "
+            help="A model to serve: bi, bi-ko, poly, cross, a folder or a Hugging Face id; NAME=SOURCE names "
             "it. Repeat the option for several. Default: bi, poly and cross, or the models of the indexes.",
             metavar="NAME",
             autocompletion=model_names,

