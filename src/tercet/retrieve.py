@@ -26,8 +26,8 @@ from tercet.index.verify import problems
 from tercet.inputs import check_choice, check_context, check_contexts, check_count, check_k, check_many
 from tercet.records import Certainty, Codes, Context, Floats, Hit, Hits, Ints, Part, Progress, as_text
 from tercet.retrieve_async import AsyncRetrieval
-from tercet.scorers.cross import CrossEncoder
-from tercet.scorers.dual import DualEncoder
+from tercet.scorers.cross_scorer import CrossScorer
+from tercet.scorers.dual_scorer import DualScorer
 from tercet.scorers.scorer import Scorer
 from tercet.settings.chunks import ChunkConfig
 from tercet.settings.index import MODES, Mode, Storage
@@ -572,14 +572,14 @@ def _check_new(path: Path) -> None:
 
 def _dual_encoder(
     source: Scorer | str | PathLike[str], precision: Precision, device: str | None
-) -> DualEncoder:
+) -> DualScorer:
     """The scorer, if codes of contexts and vectors of candidates determine its scores."""
     scorer = source if isinstance(source, Scorer) else load(source, precision=precision, device=device)
-    if isinstance(scorer, CrossEncoder):
+    if isinstance(scorer, CrossScorer):
         raise InputError(
             "a cross-encoder has no vectors to index: pass it as the reranker of a bi- or poly-encoder"
         )
-    if not isinstance(scorer, DualEncoder):
+    if not isinstance(scorer, DualScorer):
         raise InputError(f"an index needs a bi- or poly-encoder, got {type(scorer).__name__}")
     scorer.check_asymmetric()
     return scorer

@@ -8,7 +8,7 @@ from tercet.arrays import unit_vectors
 from tercet.errors import InputError
 from tercet.index.all_pairs import communities, pairs_above, top_pairs
 from tercet.records import ClosePair, Floats, Progress
-from tercet.scorers.dual import DualEncoder
+from tercet.scorers.dual_scorer import DualScorer
 from tercet.scorers.scorer import Scorer
 
 DEFAULT_COUNT = 100
@@ -77,7 +77,7 @@ def text_vectors(scorer: Scorer, texts: Iterable[str], *, on_progress: Progress 
     Args:
         on_progress: called with the number of texts that were encoded since the last call.
     """
-    if not isinstance(scorer, DualEncoder) or not scorer.is_siamese:
+    if not isinstance(scorer, DualScorer) or not scorer.is_siamese:
         raise InputError(
             "comparing all pairs of texts needs a bi-encoder with one tower and the same prompt on both "
             f"sides, got {type(scorer).__name__}: use such a model, or train one"

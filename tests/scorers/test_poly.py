@@ -269,7 +269,7 @@ def test_scores_do_not_depend_on_how_contexts_are_grouped(
     poly: tercet.PolyEncoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = poly.score_many(SENTENCES, SENTENCES), poly.score_pairs(SENTENCES, SENTENCES[::-1])
-    monkeypatch.setattr("tercet.scorers.dual.CODES_IN_MEMORY", 3 * 4 * 16)  # three contexts
+    monkeypatch.setattr("tercet.scorers.dual_scorer.CODES_IN_MEMORY", 3 * 4 * 16)  # three contexts
     np.testing.assert_allclose(poly.score_many(SENTENCES, SENTENCES), expected[0], atol=1e-5)
     np.testing.assert_allclose(poly.score_pairs(SENTENCES, SENTENCES[::-1]), expected[1], atol=1e-5)
 

@@ -79,12 +79,12 @@ def _select(
     scorers: "dict[str, AnyScorer]", contexts: "Sequence[Context]", candidates: Sequence[str]
 ) -> dict[str, Selection]:
     from tercet.evaluate.metrics import ranks
-    from tercet.scorers.dual import DualEncoder
+    from tercet.scorers.dual_scorer import DualScorer
 
     found: dict[str, Selection] = {}
     for name, scorer in scorers.items():
         with spinner(f"{name}: {len(contexts)} contexts, {len(candidates)} candidates"):
-            if isinstance(scorer, DualEncoder):
+            if isinstance(scorer, DualScorer):
                 vectors = scorer.encode_candidates(candidates)
                 start = perf_counter()
                 scores = scorer.match(scorer.encode_contexts(contexts), vectors)

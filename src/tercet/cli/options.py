@@ -20,7 +20,7 @@ from tercet.settings.models import Precision
 
 if TYPE_CHECKING:
     from tercet.scorers.calibration import Calibration
-    from tercet.scorers.dual import DualEncoder
+    from tercet.scorers.dual_scorer import DualScorer
     from tercet.scorers.kinds import AnyScorer
 
 
@@ -111,12 +111,12 @@ def open_model(name: str, precision: Precision = "fp32") -> "AnyScorer":
     return scorer
 
 
-def open_dual(name: str, precision: Precision) -> "DualEncoder":
+def open_dual(name: str, precision: Precision) -> "DualScorer":
     """As ``open_model``, for models that make vectors."""
-    from tercet.scorers.dual import DualEncoder
+    from tercet.scorers.dual_scorer import DualScorer
 
     scorer = open_model(name, precision)
-    if not isinstance(scorer, DualEncoder):
+    if not isinstance(scorer, DualScorer):
         raise InputError("a cross-encoder has no vectors: use a bi- or poly-encoder")
     return scorer
 

@@ -131,13 +131,9 @@ def _values(
     scorer: "AnyScorer", left: list[Context], right: list[str]
 ) -> tuple[list[str], list[list[float]]]:
     """The score of each pair, or the value of each class for a classifier without a score."""
-    from tercet.scorers.cross import CrossEncoder
+    from tercet.scorers.cross_scorer import CrossScorer
 
-    if (
-        isinstance(scorer, CrossEncoder)
-        and scorer.config.num_labels > 1
-        and scorer.config.score_class is None
-    ):
+    if isinstance(scorer, CrossScorer) and scorer.config.num_labels > 1 and scorer.config.score_class is None:
         names = scorer.config.labels or [f"class {number}" for number in range(scorer.config.num_labels)]
         return list(names), scorer.classify(left, right).tolist()
     return ["score"], scorer.score_pairs(left, right)[:, None].tolist()

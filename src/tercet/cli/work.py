@@ -27,7 +27,7 @@ def work_of_pairs(scorer: "AnyScorer", contexts: "Sequence[Context]", candidates
 
 def _directions(scorer: "AnyScorer") -> int:
     """2 if the texts of a pair are also exchanged."""
-    from tercet.scorers.cross import CrossEncoder
+    from tercet.scorers.cross_scorer import CrossScorer
 
-    symmetric = scorer.config.symmetric if isinstance(scorer, CrossEncoder) else scorer.is_symmetric
+    symmetric = scorer.config.symmetric if isinstance(scorer, CrossScorer) else scorer.is_symmetric
     return 2 if symmetric else 1

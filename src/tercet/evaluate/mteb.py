@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from tercet.extras import require
 from tercet.records import Codes, Floats
-from tercet.scorers.cross import CrossEncoder
-from tercet.scorers.dual import DualEncoder
+from tercet.scorers.cross_scorer import CrossScorer
+from tercet.scorers.dual_scorer import DualScorer
 from tercet.scorers.kinds import AnyScorer
-from tercet.scorers.neural import NeuralScorer
+from tercet.scorers.text_scorer import TextScorer
 
 QUERY = "query"
 Batches = Iterable[Mapping[str, Sequence[str]]]
@@ -24,7 +24,7 @@ Batches = Iterable[Mapping[str, Sequence[str]]]
 class MtebEncoder:
     """A bi- or poly-encoder for ``mteb``."""
 
-    def __init__(self, scorer: DualEncoder, name: str) -> None:
+    def __init__(self, scorer: DualScorer, name: str) -> None:
         scorer.check_asymmetric()
         self.scorer = scorer
         self.mteb_model_meta = _meta(scorer, name, "dense" if scorer.max_codes == 1 else "late-interaction")
@@ -56,7 +56,7 @@ class MtebEncoder:
 class MtebReranker:
     """A cross-encoder for ``mteb``."""
 
-    def __init__(self, scorer: CrossEncoder, name: str) -> None:
+    def __init__(self, scorer: CrossScorer, name: str) -> None:
         self.scorer = scorer
         self.mteb_model_meta = _meta(scorer, name, "cross-encoder")
 
@@ -71,10 +71,10 @@ def for_mteb(scorer: AnyScorer, name: str = "tercet/scorer") -> MtebEncoder | Mt
     Args:
         name: the name of the results, ``organization/model``.
     """
-    return MtebReranker(scorer, name) if isinstance(scorer, CrossEncoder) else MtebEncoder(scorer, name)
+    return MtebReranker(scorer, name) if isinstance(scorer, CrossScorer) else MtebEncoder(scorer, name)
 
 
-def _meta(scorer: NeuralScorer, name: str, kind: str) -> Any:
+def _meta(scorer: TextScorer, name: str, kind: str) -> Any:
     meta: Any = require("mteb.models.model_meta", extra="mteb", purpose="running under mteb")
     return meta.ModelMeta.create_empty(
         overwrites={

@@ -22,8 +22,8 @@ from tercet.evaluate.significance import (
 from tercet.evaluate.tasks.load import Task
 from tercet.evaluate.tasks.retrieval import DEPTH, RetrievalTask
 from tercet.inputs import check_count
-from tercet.scorers.neural import NeuralScorer
 from tercet.scorers.scorer import Scorer
+from tercet.scorers.text_scorer import TextScorer
 from tercet.settings.chunks import ChunkConfig
 from tercet.settings.models import Precision
 
@@ -267,4 +267,4 @@ def _changed(task: RetrievalTask, row: Row, other: str, change: Callable[[Rankin
 
 
 def _fingerprint(scorer: Scorer) -> str:
-    return scorer.fingerprint if isinstance(scorer, NeuralScorer) else ""
+    return scorer.fingerprint if isinstance(scorer, TextScorer) else ""

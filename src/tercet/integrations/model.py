@@ -35,9 +35,9 @@ def vectors(model: LoadedModel, texts: Sequence[str], *, side: Side) -> Floats:
         return np.zeros((0, 0), dtype=np.float32)
     if isinstance(model, Client):
         return model.embed(texts, side=side)
-    from tercet.scorers.encode import VectorEncoder
+    from tercet.scorers.encode import VectorScorer
 
-    if not isinstance(model, VectorEncoder):
+    if not isinstance(model, VectorScorer):
         raise InputError(f"a {type(model).__name__} has no vectors: use a bi- or poly-encoder")
     return model.encode(texts, side=side)
 

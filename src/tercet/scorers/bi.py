@@ -6,14 +6,11 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike
 from torch import Tensor
 
-from tercet.arrays import unit_vectors
 from tercet.encoders.encoder import Encoder
-from tercet.errors import InputError
-from tercet.inputs import describe
-from tercet.records import Context, Explanation, ExplanationMethod, Floats
+from tercet.records import Context, Explanation, ExplanationMethod
+from tercet.scorers.bi_scorer import BiScorer
 from tercet.scorers.codes import CodeTensors
 from tercet.scorers.dual import DualEncoder
 from tercet.scorers.explain import ExplainedSide, merged_shares, similarity_parts, single_token_notes
@@ -34,10 +31,8 @@ class BiParts(NamedTuple):
     config: BiConfig
 
 
-class BiEncoder(DualEncoder):
-    """The scorer of Sentence-BERT: the cosine or the dot product of two vectors."""
-
-    kind = "bi"
+class BiEncoder(DualEncoder, BiScorer):
+    """The bi-encoder in torch."""
 
     def __init__(self, parts: BiParts, *, precision: Precision = "fp32") -> None:
         super().__init__(parts.tokenizer, turn_separator=parts.config.turn_separator, precision=precision)
@@ -96,11 +91,6 @@ class BiEncoder(DualEncoder):
         return self.candidate_tower.width
 
     @property
-    def max_codes(self) -> int:
-        """1: a context has one vector."""
-        return 1
-
-    @property
     def is_siamese(self) -> bool:
         """Whether one tower encodes both sides in the same way."""
         prompts = self._prompt_tokens
@@ -118,15 +108,6 @@ class BiEncoder(DualEncoder):
         vectors: Tensor = self.candidate_tower(ids, prompt_tokens=self._prompt_tokens["candidate"])
         return vectors
 
-    def prompt(self, side: Side) -> str:
-        """The prefix of every text of a side."""
-        return self.config.context_prompt if side == "context" else self.config.candidate_prompt
-
-    @property
-    def uses_cosine(self) -> bool:
-        """Whether vectors must be normalized before they are compared."""
-        return self.config.similarity == "cosine"
-
     def match_tensors(self, codes: CodeTensors, candidates: Tensor) -> Tensor:
         """``[B, C]``: the similarities of contexts and candidates."""
         if not self.uses_cosine:
@@ -135,29 +116,10 @@ class BiEncoder(DualEncoder):
         cosines: Tensor = match(normalize(codes.vectors), candidates) / norms(candidates)
         return cosines
 
-    def similarity(self, first: ArrayLike, second: ArrayLike) -> Floats:
-        """``[A, B]``: the cosines or, if the model is configured so, the dot products of encoded texts.
-
-        Args:
-            first: ``[A, D]``, as ``encode`` returns them, or one vector ``[D]``. With truncated vectors, D is
-                less than the model's width.
-            second: ``[B, D]`` or ``[D]``.
-        """
-        left, right = _vectors(first, "first"), _vectors(second, "second")
-        if left.shape[1] != right.shape[1]:
-            raise InputError(
-                f"both must have equally many dimensions, got {left.shape[1]} and {right.shape[1]}: encode "
-                "them with the same dimensions"
-            )
-        if self.uses_cosine:
-            left, right = unit_vectors(left), unit_vectors(right)
-        products: Floats = left @ right.T
-        return products
-
     @torch.inference_mode()
     def _explain_exactly(self, context: Context, candidate: str) -> Explanation | None:
         """None if a layer after the pooling is not linear: a token then has no part of the vector."""
-        self._check_evaluating()
+        self._check_ready()
         self._warn_of_script([context, candidate])
         if not (self.context_tower.is_linear and self.candidate_tower.is_linear):
             return None
@@ -205,19 +167,3 @@ class BiEncoder(DualEncoder):
     def _fingerprint_inputs(self) -> dict[str, Any]:
         towers = [tower.fingerprint_inputs() for tower in (self.context_tower, self.candidate_tower)]
         return {"config": asdict(self.config), "towers": towers[: self.config.towers]}
-
-
-def _vectors(values: ArrayLike, name: str) -> Floats:
-    """``[N, D]``: the given vectors in float32."""
-    try:
-        vectors: Floats = np.atleast_2d(np.asarray(values, dtype=np.float32))
-    except (TypeError, ValueError):
-        raise InputError(
-            f"{name} must be an array of vectors, got {describe(values)}: encode texts first, or compare "
-            "them with score_many(texts, texts)"
-        ) from None
-    if vectors.ndim != 2 or not vectors.shape[1]:
-        raise InputError(f"{name} must have the shape [N, D] or [D], got {list(np.shape(values))}")
-    if not np.isfinite(vectors).all():
-        raise InputError(f"{name} contains NaN or infinity: numbers must be finite")
-    return vectors

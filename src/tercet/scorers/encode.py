@@ -5,31 +5,29 @@ from asyncio import to_thread
 from collections.abc import Iterable, Iterator
 from os import PathLike
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from torch import Tensor
 
 from tercet.arrays import unit_vectors
 from tercet.encoders.memory import release_free_memory
 from tercet.errors import InputError
 from tercet.files.vectors import NO_TEXTS, open_vectors, writing_vectors
 from tercet.inputs import check_choice, check_context, check_count, check_many, check_text, describe
-from tercet.records import Context, Floats, Ints, Progress, VectorFile
-from tercet.scorers.codes import CodeTensors
+from tercet.records import Codes, Context, Floats, Ints, Progress, VectorFile
 from tercet.scorers.finite import finite_vectors
-from tercet.scorers.neural import NeuralScorer
+from tercet.scorers.text_scorer import TextScorer
 from tercet.settings.models import SIDES, Side
 
 
 class Encoded(NamedTuple):
-    """Codes on the model's device (a candidate has one), and the truncated tokens of each text."""
+    """Codes in the form of the runtime (a candidate has one), and the truncated tokens of each text."""
 
-    codes: CodeTensors
+    codes: Any
     truncated: Ints
 
 
-class VectorEncoder(NeuralScorer):
+class VectorScorer(TextScorer):
     """A scorer that has vectors of texts."""
 
     @property
@@ -47,6 +45,10 @@ class VectorEncoder(NeuralScorer):
         self, texts: Iterable[Context], side: Side, on_progress: Progress | None = None
     ) -> Iterator[Encoded]:
         """Encode one window of texts at a time, in order."""
+
+    @abstractmethod
+    def _numpy(self, codes: Any) -> Codes:
+        """Codes in the form of the runtime as arrays."""
 
     def encode(
         self,
@@ -87,7 +89,7 @@ class VectorEncoder(NeuralScorer):
             raise InputError("overwrite needs a path: without one, no file is written")
         width = self._check_encoding(texts, side, dimensions)
         parts = [
-            _finished(encoded.codes, width, normalize=normalize)
+            _finished(self._numpy(encoded.codes), width, normalize=normalize)
             for encoded in self._stream(_check_lazily(texts, side), side, on_progress)
         ]
         if not parts:
@@ -136,7 +138,7 @@ class VectorEncoder(NeuralScorer):
         truncated = 0
         with writing_vectors(Path(path), overwrite=overwrite) as writer:
             for encoded in self._stream(_check_lazily(texts, side), side, on_progress):
-                writer.append(_finished(encoded.codes, width, normalize=normalize))
+                writer.append(_finished(self._numpy(encoded.codes), width, normalize=normalize))
                 truncated += int(np.count_nonzero(encoded.truncated))
                 release_free_memory()
         return VectorFile(path=Path(path), count=writer.count, width=writer.width, truncated=truncated)
@@ -159,15 +161,9 @@ class VectorEncoder(NeuralScorer):
         return self.width if dimensions is None else dimensions
 
 
-def to_numpy(tensor: Tensor) -> Floats:
-    """The values in float32, on the CPU."""
-    values: Floats = tensor.float().cpu().numpy()
-    return values
-
-
-def _finished(codes: CodeTensors, width: int, *, normalize: bool) -> Floats:
+def _finished(codes: Codes, width: int, *, normalize: bool) -> Floats:
     """``[N, width]``: the first dimensions of the only code of each text."""
-    vectors = finite_vectors(to_numpy(codes.vectors[:, 0, :width]))
+    vectors = finite_vectors(np.ascontiguousarray(codes.vectors[:, 0, :width]))
     return unit_vectors(vectors) if normalize else vectors
 
 

@@ -4,20 +4,20 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, NamedTuple, Self
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from tercet.encoders.batches import batches_by_tokens
 from tercet.encoders.encoder import Encoder
 from tercet.inputs import check_candidates, check_contexts, check_seed
-from tercet.records import Context, Explanation, ExplanationMethod, Floats, Scores
+from tercet.records import Context, Explanation, ExplanationMethod
 from tercet.scorers.attention_entropy import normalized_entropies
 from tercet.scorers.codes import CodeLayer, CodeTensors
 from tercet.scorers.dual import DualEncoder
 from tercet.scorers.explain import by_characters, code_shares, shares, token_shares
 from tercet.scorers.match import match
 from tercet.scorers.persistence import Source
+from tercet.scorers.poly_scorer import PolyScorer
 from tercet.scorers.tower import Normalize, Tower
 from tercet.settings.models import PolyConfig, PoolingConfig, Precision
 from tercet.text.tokenizer import Tokenizer
@@ -32,10 +32,8 @@ class PolyParts(NamedTuple):
     code_layer: CodeLayer
 
 
-class PolyEncoder(DualEncoder):
-    """Each candidate attends over the codes of the context; candidates can still be cached."""
-
-    kind = "poly"
+class PolyEncoder(DualEncoder, PolyScorer):
+    """The poly-encoder in torch."""
 
     def __init__(self, parts: PolyParts, *, precision: Precision = "fp32") -> None:
         config = parts.code_layer.config
@@ -83,29 +81,6 @@ class PolyEncoder(DualEncoder):
         return self.candidate_tower.width
 
     @property
-    def max_codes(self) -> int:
-        """M, the largest number of codes of a context."""
-        if self.config.code_kind == "learnt":
-            return self.config.codes
-        more = 1 if self.config.code_kind == "last_and_first" else 0
-        return min(self.config.codes + more, self.tokenizer.max_tokens)
-
-    @property
-    def is_siamese(self) -> bool:
-        """False: contexts have codes."""
-        return False
-
-    @property
-    def scores_are_cosines(self) -> bool:
-        """Whether codes and candidates are normalized."""
-        return self.config.similarity == "cosine"
-
-    @property
-    def is_symmetric(self) -> bool:
-        """Whether a score is the mean of both directions."""
-        return self.config.symmetric
-
-    @property
     def attention_scale(self) -> float:
         """Multiplies the logits of the candidates' attention over the codes."""
         return self.code_layer.candidate_scale.value
@@ -136,7 +111,7 @@ class PolyEncoder(DualEncoder):
     @torch.inference_mode()
     def _explain_exactly(self, context: Context, candidate: str) -> Explanation:
         """For a symmetric model, this explains the direction in which the context has codes."""
-        self._check_evaluating()
+        self._check_ready()
         self._warn_of_script([context, candidate])
         passages = self._passages([context, candidate])
         left, right = self.tokenizer.encode(passages)
@@ -171,7 +146,7 @@ class PolyEncoder(DualEncoder):
         poly-encoder has collapsed to a bi-encoder. A few dozen texts are enough: every batch of contexts is
         compared with all candidates at once.
         """
-        self._check_evaluating()
+        self._check_ready()
         ids = self.token_ids(check_contexts(contexts), "context")
         vectors = self._encode(check_candidates(candidates), "candidate").codes.vectors[:, 0]
         parts = [
@@ -182,21 +157,6 @@ class PolyEncoder(DualEncoder):
         ]
         found = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
         return {name: float(each.mean()) for name, each in found.items() if len(each)}
-
-    def _scores(self, contexts: Sequence[Context], candidates: Sequence[Context]) -> Scores:
-        there = super()._scores(contexts, candidates)
-        if not self.is_symmetric:
-            return there
-        back = super()._scores(candidates, contexts)
-        mean: Floats = (there.values + back.values.T) / np.float32(2)
-        return Scores(mean, there.context_truncated, there.candidate_truncated)
-
-    def _pair_scores(self, contexts: Sequence[Context], candidates: Sequence[Context]) -> Floats:
-        there = super()._pair_scores(contexts, candidates)
-        if not self.is_symmetric:
-            return there
-        mean: Floats = (there + super()._pair_scores(candidates, contexts)) / np.float32(2)
-        return mean
 
     @property
     def backbone(self) -> Encoder:

@@ -7,10 +7,10 @@ from typing import Any, Protocol
 from tercet.encoders.memory import release_free_memory
 from tercet.errors import InputError
 from tercet.records import Codes, Context, Floats
-from tercet.scorers.cross import CrossEncoder
-from tercet.scorers.dual import DualEncoder
-from tercet.scorers.neural import NeuralScorer
+from tercet.scorers.cross_scorer import CrossScorer
+from tercet.scorers.dual_scorer import DualScorer
 from tercet.scorers.scorer import Scorer
+from tercet.scorers.text_scorer import TextScorer
 from tercet.serve.work import Lane, Tokenized
 from tercet.settings.models import Side
 
@@ -43,7 +43,7 @@ class ServedModel(Protocol):
 class ServedDual:
     """A bi- or poly-encoder: codes ``[M, D]`` of each context, one vector ``[1, D]`` of each candidate."""
 
-    def __init__(self, scorer: DualEncoder, *, batch_tokens: int | None = None) -> None:
+    def __init__(self, scorer: DualScorer, *, batch_tokens: int | None = None) -> None:
         self.scorer = scorer
         self.batch_tokens = batch_tokens or _batch_tokens(scorer)
         self.max_tokens = scorer.tokenizer.max_tokens
@@ -91,7 +91,7 @@ class ServedDual:
 class ServedCross:
     """A cross-encoder: the score of each pair."""
 
-    def __init__(self, scorer: CrossEncoder, *, batch_tokens: int | None = None) -> None:
+    def __init__(self, scorer: CrossScorer, *, batch_tokens: int | None = None) -> None:
         scorer.check_has_score()
         self.scorer = scorer
         self.batch_tokens = batch_tokens or _batch_tokens(scorer)
@@ -122,16 +122,16 @@ class ServedCross:
 
 def served(scorer: Scorer, *, batch_tokens: int | None = None) -> ServedDual | ServedCross:
     """The scorer in the form that the engine runs."""
-    if isinstance(scorer, DualEncoder):
+    if isinstance(scorer, DualScorer):
         return ServedDual(scorer, batch_tokens=batch_tokens)
-    if isinstance(scorer, CrossEncoder):
+    if isinstance(scorer, CrossScorer):
         return ServedCross(scorer, batch_tokens=batch_tokens)
     raise InputError(f"the server runs bi-, poly- and cross-encoders, got {type(scorer).__name__}")
 
 
-def _batch_tokens(scorer: NeuralScorer) -> int:
+def _batch_tokens(scorer: TextScorer) -> int:
     """On a CPU, half of what bulk encoding takes: it is as fast, and new requests wait half as long."""
-    return scorer.token_budget // 2 if scorer.device.type == "cpu" else scorer.token_budget
+    return scorer.token_budget // 2 if scorer.is_on_cpu else scorer.token_budget
 
 
 def _side(lane: Lane) -> Side:

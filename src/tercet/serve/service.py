@@ -11,7 +11,7 @@ from tercet.formats.sources import stored_model
 from tercet.index.store import Store
 from tercet.inputs import SHOWN_CHARACTERS, shortened
 from tercet.retrieve import Retriever
-from tercet.scorers.cross import CrossEncoder
+from tercet.scorers.cross_scorer import CrossScorer
 from tercet.serve.engine import Engine
 from tercet.serve.explaining import Explainer
 from tercet.serve.indexes import ServedIndex
@@ -129,7 +129,7 @@ class Service:
         """The configured reranker, or the first cross-encoder."""
         if self.config.serve.reranker is not None:
             return named_source(self.config.serve.reranker)[0]
-        crosses = (name for name in self.engine.names if isinstance(self.scorer(name), CrossEncoder))
+        crosses = (name for name in self.engine.names if isinstance(self.scorer(name), CrossScorer))
         return next(crosses, None)
 
 

@@ -16,7 +16,7 @@ from tercet.data.overlap import comparison_key
 from tercet.errors import DataError
 from tercet.index.lexical import LexicalIndex
 from tercet.records import Codes, Context, Example, Floats, as_text
-from tercet.scorers.dual import DualEncoder
+from tercet.scorers.dual_scorer import DualScorer
 from tercet.settings.mining import MiningConfig
 
 CONTEXTS_AT_ONCE = 256
@@ -45,7 +45,7 @@ class LexicalSearcher:
 class ModelSearcher:
     """A model's scores of all candidates."""
 
-    def __init__(self, scorer: DualEncoder, vectors: Floats) -> None:
+    def __init__(self, scorer: DualScorer, vectors: Floats) -> None:
         self._scorer = scorer
         self._vectors = vectors
 
@@ -58,7 +58,7 @@ class ModelSearcher:
         return [row.tolist() for row in top.columns]
 
 
-def mine(examples: Sequence[Example], scorer: DualEncoder, config: MiningConfig) -> Iterator[Example]:
+def mine(examples: Sequence[Example], scorer: DualScorer, config: MiningConfig) -> Iterator[Example]:
     """The examples with hard negatives from the answers of all examples added to their candidates.
 
     Known answers of a context are never negatives, nor are candidates that ``scorer`` scores nearly as high
@@ -84,7 +84,7 @@ class _Miner:
 
     def __init__(
         self,
-        scorer: DualEncoder,
+        scorer: DualScorer,
         config: MiningConfig,
         texts: Sequence[str],
         vectors: Floats,
@@ -111,7 +111,7 @@ class _Miner:
 
 
 def _searcher(
-    config: MiningConfig, scorer: DualEncoder, texts: Sequence[str], vectors: Floats, folder: Path
+    config: MiningConfig, scorer: DualScorer, texts: Sequence[str], vectors: Floats, folder: Path
 ) -> Searcher:
     if config.by == "model":
         return ModelSearcher(scorer, vectors)

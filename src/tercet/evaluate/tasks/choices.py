@@ -13,7 +13,7 @@ from tercet.evaluate.results import Case, Result, check_finite
 from tercet.evaluate.significance import MeanOf
 from tercet.evaluate.tasks.scoring import given_scores, score_blocks
 from tercet.records import Example, Floats, Ints
-from tercet.scorers.cross import CrossEncoder
+from tercet.scorers.cross_scorer import CrossScorer
 from tercet.scorers.scorer import Scorer
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class ChoiceTask:
     def check(self, scorer: Scorer) -> None:
         """Raise if a cross-encoder would have to score too many pairs."""
         pairs = len(self.examples) * len(self._answers)
-        if self.among_all and isinstance(scorer, CrossEncoder) and pairs > MAX_CROSS_ENCODER_PAIRS:
+        if self.among_all and isinstance(scorer, CrossScorer) and pairs > MAX_CROSS_ENCODER_PAIRS:
             raise InputError(
                 f"{self.name}: a cross-encoder would score {pairs:,} pairs: give each context its own "
                 "candidates, or use a retrieval task with --reranker"

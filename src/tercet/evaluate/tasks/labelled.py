@@ -11,7 +11,7 @@ from tercet.evaluate.results import Case, Result, check_finite
 from tercet.evaluate.significance import MeanOf
 from tercet.extras import require
 from tercet.records import Floats, Ints
-from tercet.scorers.dual import DualEncoder
+from tercet.scorers.dual_scorer import DualScorer
 from tercet.scorers.scorer import Scorer
 
 FOLDS = 10
@@ -163,13 +163,13 @@ def _most_frequent(labels: Ints) -> int:
 
 def _vectors(scorer: Scorer, texts: list[str], task: str) -> Floats:
     encoder = _check_vectors(scorer, task)
-    vectors = encoder.encode_candidates(texts) if isinstance(encoder, DualEncoder) else encoder.vectors(texts)
+    vectors = encoder.encode_candidates(texts) if isinstance(encoder, DualScorer) else encoder.vectors(texts)
     check_finite(vectors, "the vectors")
     return vectors
 
 
-def _check_vectors(scorer: Scorer, task: str) -> DualEncoder | HasVectors:
-    if isinstance(scorer, (DualEncoder, HasVectors)):
+def _check_vectors(scorer: Scorer, task: str) -> DualScorer | HasVectors:
+    if isinstance(scorer, (DualScorer, HasVectors)):
         return scorer
     raise InputError(f"{task} needs a vector for each text, and this scorer has none: use a bi-encoder")
 

@@ -17,7 +17,7 @@ from tercet.evaluate.metrics import normalized_ranks, pearson, spearman
 from tercet.evaluate.results import Case, Result, check_finite, mean_over_groups
 from tercet.evaluate.significance import Columns, Metric
 from tercet.records import Context, Example, Floats, as_text
-from tercet.scorers.bi import BiEncoder
+from tercet.scorers.bi_scorer import BiScorer
 from tercet.scorers.calibration import Calibration
 from tercet.scorers.scorer import Scorer
 
@@ -85,7 +85,7 @@ class SimilarityTask:
     def run(self, scorer: Scorer, model: str) -> Result:
         """Spearman's and Pearson's correlation; for a bi-encoder also by other similarity functions."""
         pairs = self.pairs
-        if not isinstance(scorer, BiEncoder):
+        if not isinstance(scorer, BiScorer):
             return self.of_scores(scorer.score_pairs(pairs.contexts, pairs.candidates), model)
         left, right = scorer.encode_contexts(pairs.contexts), scorer.encode_candidates(pairs.candidates)
         others = similarities(left.vectors[:, 0], right)

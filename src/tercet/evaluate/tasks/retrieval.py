@@ -15,7 +15,7 @@ from tercet.evaluate.significance import MeanOf
 from tercet.evaluate.tasks.scoring import score_blocks, split_documents
 from tercet.records import Floats, Ints
 from tercet.retrieve import reciprocal_rank_fusion
-from tercet.scorers.cross import CrossEncoder
+from tercet.scorers.cross_scorer import CrossScorer
 from tercet.scorers.scorer import Scorer
 from tercet.settings.chunks import ChunkConfig
 
@@ -52,7 +52,7 @@ class RetrievalTask:
 
     def check(self, scorer: Scorer) -> None:
         """Raise if the scorer is a cross-encoder, which cannot score a corpus for every query."""
-        if isinstance(scorer, CrossEncoder):
+        if isinstance(scorer, CrossScorer):
             pairs = len(self.data.queries) * len(self.data.documents)
             raise InputError(
                 f"{self.name}: a cross-encoder would score {pairs:,} pairs: retrieve with another model, and "

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from tercet.records import Context, Example, Floats, Ints
-from tercet.scorers.dual import DualEncoder
-from tercet.scorers.neural import NeuralScorer
+from tercet.scorers.dual_scorer import DualScorer
 from tercet.scorers.scorer import Scorer
+from tercet.scorers.text_scorer import TextScorer
 from tercet.settings.chunks import ChunkConfig
 
 SCORES_IN_MEMORY = 2**24
@@ -18,7 +18,7 @@ def score_blocks(scorer: Scorer, contexts: Sequence[Context], texts: Sequence[st
     """``[b, C]`` per block of b contexts; a scorer that can cache vectors encodes the texts once."""
     size = max(1, SCORES_IN_MEMORY // len(texts))
     blocks = (contexts[start : start + size] for start in range(0, len(contexts), size))
-    if not isinstance(scorer, DualEncoder) or scorer.is_symmetric:
+    if not isinstance(scorer, DualScorer) or scorer.is_symmetric:
         yield from (scorer.score_many(block, texts) for block in blocks)
         return
     vectors = scorer.encode_candidates(texts)
@@ -33,7 +33,7 @@ def split_documents(
 
     A baseline reads whole documents: it has no maximum length.
     """
-    if chunk is None or not isinstance(scorer, NeuralScorer):
+    if chunk is None or not isinstance(scorer, TextScorer):
         return list(documents), np.arange(len(documents))
     parts = scorer.chunks(documents, chunk)
     texts = [text[part.start : part.end] for text, of in zip(documents, parts, strict=True) for part in of]

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request, Response
 
 from tercet.arrays import top_k
 from tercet.records import Context, Floats
-from tercet.scorers.cross import CrossEncoder
+from tercet.scorers.cross_scorer import CrossScorer
 from tercet.serve.json_body import JsonRoute, respond
 from tercet.serve.routes.inputs import Ready, checked_context, checked_texts, truncated, usage
 from tercet.serve.schemas import RerankRequest, RerankResponse, TeiRank, TeiRerankRequest
@@ -101,7 +101,7 @@ def _relevance(service: Service, name: str, scores: Floats) -> Floats:
     scorer = service.scorer(name)
     if scorer.calibration is not None:
         return scorer.calibration.probabilities(scores)
-    if isinstance(scorer, CrossEncoder) and scorer.config.activation == "identity":
+    if isinstance(scorer, CrossScorer) and scorer.config.activation == "identity":
         values: Floats = (1 / (1 + np.exp(-scores.astype(np.float64)))).astype(np.float32)
         return values
     return scores
