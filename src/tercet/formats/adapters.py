@@ -18,15 +18,14 @@ from tercet.extras import require
 from tercet.files.atomic import new_folder
 from tercet.formats.calibration import read_calibration, write_calibration
 from tercet.formats.from_spec import (
-    BASE,
     make_base,
     outside_transformers,
     spec_from_manifest,
     spec_to_json,
 )
 from tercet.formats.hand_over import partial_folder, write_card
-from tercet.formats.load import loads_partial
-from tercet.formats.manifest import ADAPTER, PARTIAL, read_manifest, reading, write_manifest
+from tercet.formats.load_torch import loads_partial
+from tercet.formats.manifest import ADAPTER, BASE, PARTIAL, read_manifest, reading, write_manifest
 from tercet.formats.tensors import read_tensors
 from tercet.formats.transformer import check_tensors
 from tercet.scorers.kinds import AnyScorer

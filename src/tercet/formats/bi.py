@@ -9,27 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from tercet.errors import ModelError
-from tercet.files.structured import read_json, read_json_if_exists, read_json_list, write_json
+from tercet.files.structured import read_json_if_exists, write_json
+from tercet.formats.bi_settings import ROUTES, bi_config, bi_modules, bi_routes, text_settings
 from tercet.formats.hand_over import HandOver
 from tercet.formats.manifest import check_architecture, read_manifest
-from tercet.formats.modules import (
-    NAMESPACE,
-    POOLING_NAMES,
-    Module,
-    read_tower,
-    write_modules,
-    write_tower,
-)
+from tercet.formats.module_list import NAMESPACE, POOLING_NAMES, Module, write_modules
+from tercet.formats.modules import read_tower, write_tower
 from tercet.formats.tokenizer import tokenizer_for
 from tercet.formats.transformer import read_encoder, write_encoder
 from tercet.scorers.bi import BiParts
 from tercet.scorers.tower import Tower, TruncateDimensions
-from tercet.settings.models import BiConfig, PoolingConfig, Similarity
+from tercet.settings.models import BiConfig, PoolingConfig
 from tercet.text.tokenizer import Tokenizer
-
-SIMILARITIES: dict[str | None, Similarity] = {None: "cosine", "cosine": "cosine", "dot": "dot"}
-ROUTES = {"context": "query", "candidate": "document"}
-"""Our two sides, and what sentence-transformers calls them."""
 
 LOADING = """\
 from sentence_transformers import SentenceTransformer
@@ -37,9 +28,6 @@ from sentence_transformers import SentenceTransformer
 model = SentenceTransformer("FOLDER")
 model.similarity(model.encode_query(contexts), model.encode_document(candidates))"""
 """How sentence-transformers computes the scores of a folder."""
-
-UNSUPPORTED = ("query_length", "document_length", "query_expansion", "processing_kwargs")
-"""Settings of a Transformer module that would change its vectors and that tercet does not have."""
 
 
 def new_bi(folder: Path, *, pooling: PoolingConfig, config: BiConfig, max_tokens: int | None) -> BiParts:
@@ -54,10 +42,10 @@ def read_bi(folder: Path) -> BiParts:
     manifest = read_manifest(folder, "bi")
     if not (folder / "modules.json").is_file():
         return new_bi(folder, pooling=PoolingConfig(), config=BiConfig(), max_tokens=None)
-    modules = _modules(folder)
+    modules = bi_modules(folder)
     settings = read_json_if_exists(folder / "config_sentence_transformers.json") | (manifest or {})
     strict = manifest is not None
-    routes = _routes(modules[0].folder) if modules[0].kind == "Router" else None
+    routes = bi_routes(modules[0].folder) if modules[0].kind == "Router" else None
     if routes is None:
         tower, tokenizer = _read_route(modules, strict=strict)
         other = tower
@@ -70,7 +58,7 @@ def read_bi(folder: Path) -> BiParts:
     if settings.get("truncate_dim"):
         for each in {tower, other}:
             each.layers.append(TruncateDimensions(int(settings["truncate_dim"])))
-    return BiParts(tokenizer, tower, other, _config(settings, folder, towers=1 if other is tower else 2))
+    return BiParts(tokenizer, tower, other, bi_config(settings, folder, towers=1 if other is tower else 2))
 
 
 def write_bi(parts: BiParts, folder: Path) -> dict[str, Any]:
@@ -95,40 +83,8 @@ def hand_over(parts: BiParts) -> HandOver:
     return HandOver(code=LOADING, note=f"Join the turns of a context with {separator!r} first.")
 
 
-def _modules(folder: Path) -> list[Module]:
-    entries = read_json_list(folder / "modules.json")
-    modules = [Module.of(entry["type"], folder, entry["path"]) for entry in entries]
-    if not modules or modules[0].kind not in ("Transformer", "Router"):
-        kind = modules[0].kind if modules else "nothing"
-        raise ModelError(f"{folder} starts with {kind}: a bi-encoder starts with a Transformer or a Router")
-    return modules
-
-
-def _routes(folder: Path) -> dict[str, list[Module]]:
-    config = read_json(folder / "router_config.json")
-    structure: dict[str, list[str]] = config["structure"]
-    absent = [route for route in ROUTES.values() if route not in structure]
-    if absent:
-        raise ModelError(
-            f"{folder} has the routes {', '.join(structure)}: a bi-encoder needs query and document"
-        )
-    return {
-        side: [Module.of(config["types"][name], folder, name) for name in structure[route]]
-        for side, route in ROUTES.items()
-    }
-
-
 def _read_route(modules: Sequence[Module], *, strict: bool) -> tuple[Tower, Tokenizer]:
-    folder = modules[0].folder
-    if modules[0].kind != "Transformer":
-        raise ModelError(f"{folder} is a {modules[0].kind}, where a bi-encoder needs a Transformer")
-    file = folder / "sentence_bert_config.json"
-    settings = read_json_if_exists(file)
-    unsupported = [name for name in UNSUPPORTED if settings.get(name)]
-    if unsupported or settings.get("transformer_task", "feature-extraction") != "feature-extraction":
-        raise ModelError(
-            f"{file} sets {', '.join(unsupported) or 'transformer_task'}, which tercet does not support"
-        )
+    folder, settings = modules[0].folder, text_settings(modules)
     encoder = read_encoder(folder, strict=strict)
     tokenizer = tokenizer_for(
         folder,
@@ -137,24 +93,6 @@ def _read_route(modules: Sequence[Module], *, strict: bool) -> tuple[Tower, Toke
         lowercase=bool(settings.get("do_lower_case", False)),
     )
     return read_tower(encoder, modules[1:]), tokenizer
-
-
-def _config(settings: dict[str, Any], folder: Path, *, towers: int) -> BiConfig:
-    name = settings.get("similarity_fn_name")
-    if name not in SIMILARITIES:
-        raise ModelError(f"{folder} has the similarity {name!r}; tercet supports cosine and dot")
-    prompts: dict[str, str | None] = settings.get("prompts") or {}
-    candidate = next((prompts[name] for name in ("document", "passage", "corpus") if prompts.get(name)), None)
-    default = None
-    if not candidate and not prompts.get("query"):
-        default = prompts.get(settings.get("default_prompt_name") or "")
-    return BiConfig(
-        towers=towers,
-        similarity=SIMILARITIES[name],
-        context_prompt=prompts.get("query") or default or "",
-        candidate_prompt=candidate or default or "",
-        turn_separator=settings.get("turn_separator", BiConfig.turn_separator),
-    )
 
 
 def _write_route(tower: Tower, tokenizer: Tokenizer, folder: Path) -> list[tuple[str, str]]:

@@ -17,7 +17,6 @@ from tercet.errors import InputError, ModelError
 from tercet.files.atomic import new_folder
 from tercet.formats.calibration import read_calibration, write_calibration
 from tercet.formats.from_spec import (
-    BASE,
     make_base,
     make_scorer,
     outside_transformers,
@@ -25,8 +24,8 @@ from tercet.formats.from_spec import (
     spec_to_json,
 )
 from tercet.formats.hand_over import partial_folder, write_card
-from tercet.formats.load import loads_partial
-from tercet.formats.manifest import DELTA, PARTIAL, read_manifest, reading, write_manifest
+from tercet.formats.load_torch import loads_partial
+from tercet.formats.manifest import BASE, DELTA, PARTIAL, read_manifest, reading, write_manifest
 from tercet.formats.quantization import BITS, Bits, Quantized, can_quantize, dequantize, quantize
 from tercet.formats.tensors import read_tensors
 from tercet.formats.transformer import check_finite, check_tensors

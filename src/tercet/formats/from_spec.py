@@ -5,21 +5,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tercet.formats.load import load
-from tercet.formats.manifest import reading
-from tercet.formats.sources import absolute_source, stored_model
+from tercet.formats.load_torch import load_torch
+from tercet.formats.manifest import BASE, reading
+from tercet.formats.sources import absolute_source, resolve_model, stored_model
 from tercet.scorers.kinds import KINDS, AnyScorer
 from tercet.settings.models import ModelSpec
 from tercet.settings.tables import lists_to_tuples
-
-BASE = "base_model"
-"""The key under which a manifest says which model an adapter or a delta applies to."""
 
 
 def make_scorer(spec: ModelSpec, *, device: str | None = None) -> AnyScorer:
     """The specified scorer, in float32."""
     if spec.kind == "model":
-        return load(spec.source, device=device)
+        return load_torch(resolve_model(spec.source), device=device)
     return KINDS[spec.kind].from_spec(spec, device=device)
 
 

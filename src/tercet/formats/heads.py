@@ -14,14 +14,9 @@ from transformers import AutoModelForSequenceClassification, PreTrainedModel
 from tercet.encoders.encoder import Encoder
 from tercet.errors import ModelError
 from tercet.files.structured import read_json
-from tercet.formats.modules import (
-    NAMESPACE,
-    Module,
-    read_dense,
-    read_pooling,
-    write_dense,
-    write_pooling,
-)
+from tercet.formats.head_kinds import COMPARISON_WEIGHTS
+from tercet.formats.module_list import NAMESPACE, Module, read_pooling
+from tercet.formats.modules import read_dense, write_dense, write_pooling
 from tercet.formats.native_head import join_head, split_head
 from tercet.formats.transformer import (
     check_finite,
@@ -40,8 +35,6 @@ CrossHead: TypeAlias = Head | ComparisonHead
 Entries: TypeAlias = list[tuple[str, str]]
 """Types and subfolders of modules, as ``modules.json`` lists them."""
 
-COMPARISON_WEIGHTS = "head.safetensors"
-
 PAIR_MODULE = "tercet.formats.pair_module.PairModule"
 """Scores pairs inside sentence-transformers where it has no such head."""
 
@@ -54,15 +47,6 @@ class HeadFormat(NamedTuple):
     new: Callable[[Path, CrossConfig, int], tuple[Encoder, CrossHead]]
     read: Callable[[Path, Sequence[Module], bool], tuple[Encoder, CrossHead]]
     write: Callable[[CrossParts, Path], Entries]
-
-
-def head_kind(folder: Path, modules: Sequence[Module], *, own: bool) -> HeadKind:
-    """The kind of head that the files of a folder describe; ``own`` says whether tercet wrote it."""
-    if own and (folder / COMPARISON_WEIGHTS).is_file():
-        return "compare"
-    if len(modules) > 1:
-        return "linear" if len(modules) == 3 else "dense"
-    return "native"
 
 
 def _new_native(folder: Path, config: CrossConfig, seed: int) -> tuple[Encoder, CrossHead]:

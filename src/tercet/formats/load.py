@@ -1,70 +1,87 @@
 """``tercet.load``: a model's name to a scorer."""
 
-from collections.abc import Callable
+from functools import cache, partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, overload
 
-from tercet.errors import ModelError
-from tercet.files.structured import read_json_if_exists
-from tercet.formats.manifest import read_manifest, reading
+from tercet.errors import InputError
+from tercet.extras import require
+from tercet.formats.kinds_of_folders import kind_of
+from tercet.formats.manifest import read_manifest
 from tercet.formats.sources import resolve_model
-from tercet.scorers.kinds import KINDS, AnyScorer
+from tercet.inputs import check_choice
 from tercet.scorers.persistence import Source
-from tercet.settings.models import Precision, ScorerKind
+from tercet.settings.models import RUNTIMES, Precision, Runtime
 
-FOREIGN_KINDS: dict[Any, ScorerKind] = {None: "bi", "SentenceTransformer": "bi", "CrossEncoder": "cross"}
-"""What sentence-transformers calls the kinds; older folders, which do not say, are bi-encoders."""
-
-
-class Loader(Protocol):
-    """Loads the scorer in a folder."""
-
-    def __call__(self, folder: Path, *, precision: Precision, device: str | None) -> AnyScorer: ...
+if TYPE_CHECKING:
+    from tercet.formats.compile import Compiled
+    from tercet.scorers.kinds import AnyScorer
 
 
-_partial_loaders: dict[str, Loader] = {}
-
-
-def loads_partial(key: str) -> Callable[[Loader], Loader]:
-    """Register the loader of folders that have ``key`` in their manifest and build on another model."""
-
-    def register(loader: Loader) -> Loader:
-        _partial_loaders[key] = loader
-        return loader
-
-    return register
-
-
-def load(source: Source, *, precision: Precision = "fp32", device: str | None = None) -> AnyScorer:
+@overload
+def load(
+    source: Source,
+    *,
+    precision: Precision = ...,
+    device: str | None = ...,
+    runtime: Literal["torch"] = ...,
+) -> "AnyScorer": ...
+@overload
+def load(
+    source: Source, *, precision: Precision = ..., device: str | None = ..., runtime: Literal["openvino"]
+) -> "Compiled": ...
+@overload
+def load(
+    source: Source, *, precision: Precision = ..., device: str | None = ..., runtime: Runtime
+) -> "AnyScorer | Compiled": ...
+def load(
+    source: Source,
+    *,
+    precision: Precision = "fp32",
+    device: str | None = None,
+    runtime: Runtime = "torch",
+) -> "AnyScorer | Compiled":
     """The scorer that ``source`` names, of any kind.
 
     Args:
-        source: ``"bi"``, ``"poly"`` or ``"cross"`` (packaged with tercet), a folder, or a hub id such as
-            ``"org/name"``. ``"all-MiniLM-L6-v2"`` is ``"bi"`` and needs no download.
+        source: ``"bi"``, ``"bi-ko"``, ``"poly"`` or ``"cross"`` (packaged with tercet), a folder, or a hub id
+            such as ``"org/name"``. ``"all-MiniLM-L6-v2"`` is ``"bi"`` and needs no download.
         precision: ``"fp32"``, or ``"bf16"`` for about twice the speed and nearly the same ranking.
         device: such as ``"cpu"`` or ``"cuda:0"``. Default: a GPU if there is one.
+        runtime: ``"torch"``, or ``"openvino"``, which starts in a second, is faster on a CPU and needs no
+            torch; it scores, but does not train.
     """
+    check_choice("runtime", runtime, RUNTIMES)
     folder = resolve_model(source)
+    if runtime == "openvino":
+        return _load_compiled(folder, precision=precision, device=device)
+    from tercet.formats.load_torch import load_torch  # imports torch, which takes seconds
+
+    return load_torch(folder, precision=precision, device=device)
+
+
+def _load_compiled(folder: Path, *, precision: Precision, device: str | None) -> "Compiled":
+    if device not in (None, "cpu"):
+        raise InputError(
+            f'the OpenVINO runtime runs on a CPU, got the device {device!r}: use runtime="torch"'
+        )
+    require("openvino", extra="openvino", purpose="the OpenVINO runtime")
+    from tercet.formats.compile import compile_model
+    from tercet.scorers.compiled import Origin
+
+    with_torch = partial(_in_torch, folder)
+    origin = Origin(fingerprint=partial(_fingerprint, folder), with_torch=with_torch)
+    return compile_model(folder, kind_of(folder), origin, precision=precision)
+
+
+@cache
+def _fingerprint(folder: Path) -> str:
+    """That of the manifest; models of other libraries are loaded in torch to compute it."""
     manifest = read_manifest(folder) or {}
-    for key, loader in _partial_loaders.items():
-        if key in manifest:
-            return loader(folder, precision=precision, device=device)
-    return KINDS[kind_of(folder)].load(folder, precision=precision, device=device)
+    return str(manifest.get("fingerprint") or _in_torch(folder).fingerprint)
 
 
-def kind_of(folder: Path) -> ScorerKind:
-    """The kind of model in a folder; a plain encoder counts as a bi-encoder."""
-    manifest = read_manifest(folder)
-    if manifest is not None:
-        kind: ScorerKind = manifest.get("kind", "")
-        if kind not in list(KINDS):  # it can be a value that has no hash
-            raise ModelError(f"{folder} contains a model of kind {kind!r}; known kinds: {', '.join(KINDS)}")
-        return kind
-    with reading(folder):
-        name = read_json_if_exists(folder / "config_sentence_transformers.json").get("model_type")
-        first = (read_json_if_exists(folder / "config.json").get("architectures") or [""])[0]
-    if name not in list(FOREIGN_KINDS):
-        raise ModelError(f"{folder} contains a {name}, which is neither a bi- nor a cross-encoder")
-    if name is not None or (folder / "modules.json").is_file():
-        return FOREIGN_KINDS[name]
-    return "cross" if str(first).endswith("ForSequenceClassification") else "bi"
+def _in_torch(folder: Path) -> Any:
+    from tercet.formats.load_torch import load_torch
+
+    return load_torch(folder, device="cpu")

@@ -15,6 +15,9 @@ ADAPTER, DELTA = "adapter", "delta"
 EXTENDS = "extends"
 """The key under which a manifest names the model whose encoder the folder extends."""
 
+BASE = "base_model"
+"""The key under which a manifest says which model an adapter or a delta applies to."""
+
 PARTIAL = {ADAPTER: "LoRA adapters", DELTA: "a quantized delta"}
 """Keys of folders that are not complete models, and what these contain."""
 

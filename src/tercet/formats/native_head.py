@@ -4,7 +4,7 @@ They differ in names and activations but not in structure, so one table says whe
 """
 
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -13,38 +13,9 @@ from transformers.activations import ACT2FN
 
 from tercet.encoders.encoder import Encoder
 from tercet.errors import ModelError
+from tercet.formats.head_kinds import HEAD_LAYERS, HeadLayers
 from tercet.formats.transformer import silence_transformers
 from tercet.scorers.heads import ComparisonHead, Head
-
-
-class HeadLayers(NamedTuple):
-    """The names of a head's layers, and what is between them."""
-
-    dense: str
-    linear: str
-    activation: str
-    """A name in transformers, or ``config.NAME`` for a setting that contains it."""
-    norm: str | None = None
-    drops_first: bool = True
-    """Whether there is dropout before the dense layer too."""
-
-
-_ROBERTA = HeadLayers("classifier.dense", "classifier.out_proj", "tanh")
-
-HEAD_LAYERS = {
-    "albert": HeadLayers("albert.pooler", "classifier", "tanh", drops_first=False),
-    "bert": HeadLayers("bert.pooler.dense", "classifier", "tanh", drops_first=False),
-    "camembert": _ROBERTA,
-    "deberta-v2": HeadLayers("pooler.dense", "classifier", "config.pooler_hidden_act"),
-    "distilbert": HeadLayers("pre_classifier", "classifier", "relu", drops_first=False),
-    "electra": HeadLayers("classifier.dense", "classifier.out_proj", "gelu"),
-    "modernbert": HeadLayers(
-        "head.dense", "classifier", "config.classifier_activation", norm="head.norm", drops_first=False
-    ),
-    "mpnet": _ROBERTA,
-    "roberta": _ROBERTA,
-    "xlm-roberta": _ROBERTA,
-}
 
 
 def split_head(model: PreTrainedModel, folder: Path) -> tuple[Encoder, Head]:

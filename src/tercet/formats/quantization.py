@@ -4,15 +4,15 @@ The numbers of a row form groups of 64. A group has a scale s, and each of its n
 levels (q + ½ - 2^(b-1)) · s, which are symmetric around zero; none is zero unless the whole group is.
 """
 
-from typing import Literal, NamedTuple, TypeAlias, get_args
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-Bits: TypeAlias = Literal[2, 4]
-BITS: tuple[Bits, ...] = get_args(Bits)
+from tercet.formats.unpacking import BITS, GROUP, Bits, unpacked
 
-GROUP = 64
+__all__ = ["BITS", "Bits", "Quantized", "can_quantize", "dequantize", "quantize"]
+
 SHARES = (0.0, *torch.linspace(0.3, 1.0, 29).tolist())
 """Scales that are tried, as shares of the one that reaches the largest number of a group. A smaller scale
 clips that number and represents the others better."""
@@ -54,10 +54,8 @@ def quantize(matrix: Tensor, bits: Bits) -> Quantized:
 
 def dequantize(packed: Quantized, bits: Bits) -> Tensor:
     """``[R, C]`` in float32, identical on every machine."""
-    levels = _unpacked(packed.levels, bits)
-    groups = levels.reshape(*packed.scales.shape, GROUP)
-    steps = packed.scales.to(torch.float32).unsqueeze(dim=-1) * packed.largest
-    return _values(groups, steps, bits).reshape(levels.shape)
+    parts = (part.numpy() for part in packed)
+    return torch.from_numpy(unpacked(*parts, bits=bits))
 
 
 def _nearest(groups: Tensor, scales: Tensor, bits: Bits) -> Tensor:
@@ -76,8 +74,3 @@ def _packed(levels: Tensor, bits: Bits) -> Tensor:
     for position in range(8 // bits):
         packed |= parts[..., position] << (bits * position)
     return packed
-
-
-def _unpacked(packed: Tensor, bits: Bits) -> Tensor:
-    parts = [(packed >> (bits * position)) & (2**bits - 1) for position in range(8 // bits)]
-    return torch.stack(parts, dim=-1).reshape(len(packed), -1)

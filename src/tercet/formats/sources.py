@@ -6,15 +6,6 @@ from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
 
-from huggingface_hub import constants, snapshot_download
-from huggingface_hub.errors import (
-    GatedRepoError,
-    HFValidationError,
-    LocalEntryNotFoundError,
-    RepositoryNotFoundError,
-)
-from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
-
 from tercet.errors import MissingExtraError, ModelError, NetworkWarning
 from tercet.files.paths import looks_like_path, lookup_problem
 from tercet.formats.manifest import NAME as MANIFEST
@@ -117,6 +108,9 @@ def _local_folder(source: object) -> Path | None:
 def _is_hub_id(source: object) -> bool:
     if not isinstance(source, str) or looks_like_path(source):
         return False
+    from huggingface_hub.errors import HFValidationError  # the import takes a third of a second
+    from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
+
     try:
         validate_repo_id(source)
     except HFValidationError:
@@ -162,6 +156,9 @@ def _packaged_folder(name: str) -> Path:
 
 def _cached_folder(name: str) -> Path | None:
     """The local copy of a hub model, if there is a complete one."""
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import LocalEntryNotFoundError
+
     try:
         folder = Path(snapshot_download(name, allow_patterns=list(WANTED), local_files_only=True))
     except LocalEntryNotFoundError:
@@ -185,6 +182,8 @@ def _bare_folder(name: str) -> Path:
 
 def _hub_folder(name: str) -> Path:
     """The local copy of a hub model, which is downloaded if there is none."""
+    from huggingface_hub import constants, snapshot_download
+
     folder = _cached_folder(name)
     if folder is not None:
         return folder
@@ -207,6 +206,9 @@ def _offline(name: str) -> str:
 
 def _reason(error: Exception, name: str) -> str:
     """Why a download failed, in brackets, and what to do."""
+    from huggingface_hub import constants
+    from huggingface_hub.errors import GatedRepoError, LocalEntryNotFoundError, RepositoryNotFoundError
+
     if isinstance(error, GatedRepoError):
         return f'(it is gated): accept its terms on {constants.ENDPOINT}/{name} and run "hf auth login"'
     if isinstance(error, RepositoryNotFoundError):

@@ -12,7 +12,7 @@ from tercet.encoders.encoder import Encoder
 from tercet.records import Context, Explanation, ExplanationMethod
 from tercet.scorers.bi_scorer import BiScorer
 from tercet.scorers.codes import CodeTensors
-from tercet.scorers.dual import DualEncoder
+from tercet.scorers.dual import DualEncoder, to_numpy
 from tercet.scorers.explain import ExplainedSide, merged_shares, similarity_parts, single_token_notes
 from tercet.scorers.match import match
 from tercet.scorers.overflow import normalize, norms
@@ -147,7 +147,7 @@ class BiEncoder(DualEncoder, BiScorer):
         (tokens,) = self.tokenizer.encode([passage], prompt=prompt)
         tower = self.context_tower if side == "context" else self.candidate_tower
         parts = tower.token_parts(tokens.ids, prompt_tokens=self._prompt_tokens[side])
-        return ExplainedSide(parts, self.tokenizer.pieces(passage, prompt=prompt), tokens.truncated)
+        return ExplainedSide(to_numpy(parts), self.tokenizer.pieces(passage, prompt=prompt), tokens.truncated)
 
     @property
     def backbone(self) -> Encoder:

@@ -17,13 +17,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from torch import Tensor
-from torch.linalg import vector_norm
 
 from tercet.records import CodeShare, Floats, TokenShare
 from tercet.scorers.finite import finite_scores, finite_vectors
-from tercet.scorers.match import attend
-from tercet.scorers.overflow import norms
+from tercet.scorers.numpy_layers import norms, softmax
 from tercet.settings.models import SIDES, PoolingConfig
 from tercet.text.tokenizer import Piece
 
@@ -42,9 +39,9 @@ class Shares(NamedTuple):
 
 
 def shares(
-    states: Tensor,
-    attention: Tensor,
-    candidate: Tensor,
+    states: Floats,
+    attention: Floats,
+    candidate: Floats,
     *,
     scale: float,
     logit_scale: float,
@@ -60,9 +57,9 @@ def shares(
         logit_scale: ``s``
         unit_codes: whether codes are normalized; the contributions of tokens are then divided too.
     """
-    given = attention / norms(attention @ states).unsqueeze(-1) if unit_codes else attention
+    given = attention / norms(attention @ states)[:, None] if unit_codes else attention
     codes = given @ states  # [M, D]
-    weights = attend(codes.unsqueeze(0), candidate.unsqueeze(0), None, scale).weights[0, 0]  # [M]
+    weights = softmax((np.float32(scale) * (codes @ candidate)).astype(np.float32))  # [M]
     of_tokens = weights @ attention  # [T]
     found = (
         weights,
@@ -71,7 +68,7 @@ def shares(
         logit_scale * (weights @ given) * (states @ candidate),
         attention,
     )
-    return Shares(*(finite_scores(values.cpu().numpy()) for values in found))
+    return Shares(*(finite_scores(values.astype(np.float32)) for values in found))
 
 
 def by_characters(found: Shares, pieces: Sequence[Piece]) -> tuple[Shares, list[Piece]]:
@@ -100,12 +97,12 @@ def token_shares(found: Shares, pieces: Sequence[Piece]) -> tuple[TokenShare, ..
 class ExplainedSide(NamedTuple):
     """The tokens of a text, their parts of its vector, ``[T, D]``, and how many tokens were truncated."""
 
-    parts: Tensor
+    parts: Floats
     pieces: list[Piece]
     truncated: int
 
 
-def similarity_parts(left: Tensor, right: Tensor, *, cosine: bool) -> tuple[Floats, Floats]:
+def similarity_parts(left: Floats, right: Floats, *, cosine: bool) -> tuple[Floats, Floats]:
     """The contributions of the tokens of two texts to their similarity; each adds up to it.
 
     Args:
@@ -113,11 +110,12 @@ def similarity_parts(left: Tensor, right: Tensor, *, cosine: bool) -> tuple[Floa
         right: ``[T, D]``, the same for the second text.
     """
     for parts in (left, right):
-        finite_vectors(parts.sum(dim=0).cpu().numpy())  # in double precision, nothing would overflow
-    first, second = left.double().sum(dim=0), right.double().sum(dim=0)
-    norm = vector_norm(first).clamp(min=1e-12) * vector_norm(second).clamp(min=1e-12) if cosine else 1.0
-    found = left.double() @ second / norm, right.double() @ first / norm
-    return finite_scores(found[0].cpu().numpy()), finite_scores(found[1].cpu().numpy())
+        finite_vectors(parts.sum(axis=0))  # in double precision, nothing would overflow
+    first, second = (parts.sum(axis=0, dtype=np.float64) for parts in (left, right))
+    norm = max(float(np.linalg.norm(first)), 1e-12) * max(float(np.linalg.norm(second)), 1e-12)
+    found = left.astype(np.float64) @ second, right.astype(np.float64) @ first
+    scores = [each / norm if cosine else each for each in found]
+    return finite_scores(scores[0]), finite_scores(scores[1])
 
 
 def merged_shares(parts: Floats, pieces: Sequence[Piece]) -> tuple[TokenShare, ...]:

@@ -40,5 +40,5 @@ def register(storage: Storage) -> None:
 def storage() -> Storage:
     """The registered storage."""
     if not _registered:
-        import_module("tercet.formats")  # registers itself
+        import_module("tercet.formats.registered")
     return _registered[0]

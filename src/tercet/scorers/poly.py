@@ -13,7 +13,7 @@ from tercet.inputs import check_candidates, check_contexts, check_seed
 from tercet.records import Context, Explanation, ExplanationMethod
 from tercet.scorers.attention_entropy import normalized_entropies
 from tercet.scorers.codes import CodeLayer, CodeTensors
-from tercet.scorers.dual import DualEncoder
+from tercet.scorers.dual import DualEncoder, to_numpy
 from tercet.scorers.explain import by_characters, code_shares, shares, token_shares
 from tercet.scorers.match import match
 from tercet.scorers.persistence import Source
@@ -117,9 +117,9 @@ class PolyEncoder(DualEncoder, PolyScorer):
         left, right = self.tokenizer.encode(passages)
         tokens = self.context_encoder([left.ids])
         found = shares(
-            tokens.states[0].float(),
-            self.code_layer.attention(tokens)[0],
-            self.candidate_vectors([right.ids])[0],
+            to_numpy(tokens.states[0]),
+            to_numpy(self.code_layer.attention(tokens)[0]),
+            to_numpy(self.candidate_vectors([right.ids])[0]),
             scale=self.code_layer.candidate_scale.value,
             logit_scale=self.code_layer.logit_scale.value,
             unit_codes=self.config.similarity == "cosine",

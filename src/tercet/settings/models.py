@@ -17,6 +17,7 @@ from tercet.settings.limits import current_limits, exceeds
 from tercet.settings.tables import lists_to_tuples
 
 Precision: TypeAlias = Literal["fp32", "bf16"]
+Runtime: TypeAlias = Literal["torch", "openvino"]
 Side: TypeAlias = Literal["context", "candidate"]
 Similarity: TypeAlias = Literal["cosine", "dot"]
 PoolingKind: TypeAlias = Literal["first", "mean", "max", "mean_first", "mean_sqrt", "weighted_mean", "last"]
@@ -28,6 +29,7 @@ ScorerKind: TypeAlias = Literal["bi", "poly", "cross"]
 SpecKind: TypeAlias = Literal["model", "bi", "poly", "cross"]
 
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
+RUNTIMES: tuple[Runtime, ...] = get_args(Runtime)
 SIDES: tuple[Side, ...] = get_args(Side)
 SIMILARITIES: tuple[Similarity, ...] = get_args(Similarity)
 POOLING_KINDS: tuple[PoolingKind, ...] = get_args(PoolingKind)
