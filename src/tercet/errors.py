@@ -21,6 +21,10 @@ class ModelError(TercetError):
     """A model folder is missing, incomplete, unsafe or of an unknown kind, or a model computes NaN."""
 
 
+class UnsupportedModelError(ModelError):
+    """A runtime cannot run the model, and another one can."""
+
+
 class OutputError(TercetError):
     """A path cannot be written, usually because it exists already, or a value cannot be written as JSON."""
 

@@ -8,7 +8,7 @@ from tokenizers import Tokenizer as RustTokenizer
 from tokenizers.normalizers import BertNormalizer
 
 from tercet.encoders.openvino.graphs import Transformer
-from tercet.errors import ModelError
+from tercet.errors import ModelError, UnsupportedModelError
 from tercet.files.structured import read_json_if_exists
 from tercet.inputs import check_count
 from tercet.text.tokenizer import SEGMENTS, Tokenizer, tokenizer_errors
@@ -57,7 +57,7 @@ def read_tokenizer_file(folder: Path) -> TokenizerFile:
     """The tokenizer in ``tokenizer.json``, with the settings of ``tokenizer_config.json`` applied."""
     file = folder / FILE
     if not file.is_file():
-        raise ModelError(
+        raise UnsupportedModelError(
             f'{folder} has no {FILE}, which is needed without torch: use runtime="torch", or save the model '
             "again with tercet"
         )

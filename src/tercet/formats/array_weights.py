@@ -8,7 +8,7 @@ import numpy as np
 from safetensors.numpy import load_file
 
 from tercet.encoders.openvino.graphs import Transformer
-from tercet.errors import ModelError
+from tercet.errors import ModelError, UnsupportedModelError
 from tercet.files.structured import read_json
 from tercet.formats.manifest import EXTENDS, read_manifest
 from tercet.formats.sources import stored_model
@@ -30,7 +30,9 @@ def read_arrays(file: Path) -> dict[str, Any]:
     try:
         arrays = load_file(file)
     except Exception as error:  # safetensors has exceptions of its own
-        raise ModelError(f'cannot read {file} without torch: {error}; use runtime="torch"') from error
+        raise UnsupportedModelError(
+            f'cannot read {file} without torch: {error}; use runtime="torch"'
+        ) from error
     return {
         name: values.astype(np.float32) if values.dtype in (np.float16, np.float64) else values
         for name, values in arrays.items()

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tercet.encoders.openvino.graphs import Transformer
-from tercet.errors import ModelError
+from tercet.errors import ModelError, UnsupportedModelError
 from tercet.files.structured import read_json, read_json_if_exists
 from tercet.formats.array_tokenizer import array_tokenizer
 from tercet.formats.array_weights import add_delta, read_array_transformer, read_arrays
@@ -20,17 +20,11 @@ from tercet.formats.manifest import ADAPTER, BASE, DELTA, read_manifest, reading
 from tercet.formats.module_list import Module, read_pooling
 from tercet.formats.sources import stored_model
 from tercet.records import Floats
-from tercet.scorers.compiled import (
-    BiWeights,
-    CompiledBi,
-    CompiledCross,
-    CompiledPoly,
-    CrossWeights,
-    Origin,
-    PolyWeights,
-    Scales,
-    TowerWeights,
-)
+from tercet.scorers.compiled.base import Origin
+from tercet.scorers.compiled.bi import BiWeights, CompiledBi
+from tercet.scorers.compiled.cross import CompiledCross, CrossWeights
+from tercet.scorers.compiled.poly import CompiledPoly, PolyWeights, Scales
+from tercet.scorers.compiled.tower import TowerWeights
 from tercet.scorers.numpy_layers import DenseLayer, Layer, Narrow, normalize
 from tercet.settings.models import (
     BiConfig,
@@ -51,7 +45,7 @@ def compile_model(folder: Path, kind: ScorerKind, origin: Origin, *, precision: 
     """The scorer in a folder."""
     manifest = read_manifest(folder) or {}
     if ADAPTER in manifest:
-        raise ModelError(f'{folder} contains LoRA adapters, which need runtime="torch"')
+        raise UnsupportedModelError(f'{folder} contains LoRA adapters, which need runtime="torch"')
     with reading(folder):
         weights = _delta_weights(folder, manifest) if DELTA in manifest else READERS[kind](folder)
         calibration = read_calibration(folder)
@@ -195,7 +189,7 @@ def _native_head(transformer: Transformer, folder: Path) -> tuple[PoolingConfig,
     architecture = transformer.settings.get("model_type")
     layers = HEAD_LAYERS.get(str(architecture))
     if layers is None or layers.norm is not None or layers.activation not in NATIVE_ACTIVATIONS:
-        raise ModelError(f'the head of {folder} ({architecture}) needs runtime="torch"')
+        raise UnsupportedModelError(f'the head of {folder} ({architecture}) needs runtime="torch"')
     dense, linear = (
         name.split(".", maxsplit=1)[-1] if name.startswith(f"{architecture}.") else name
         for name in (layers.dense, layers.linear)
@@ -253,7 +247,9 @@ def _delta_weights(folder: Path, manifest: dict[str, Any]) -> Weights:
             tokenizer.use_segments()
         head = compare(delta["head.linear.weight"], delta["head.linear.bias"])
         return CrossWeights(tokenizer, changed("encoder.transformer."), None, head, config)
-    raise ModelError(f'{folder} contains a delta of a {spec.kind} model, which needs runtime="torch"')
+    raise UnsupportedModelError(
+        f'{folder} contains a delta of a {spec.kind} model, which needs runtime="torch"'
+    )
 
 
 READERS: dict[ScorerKind, Callable[[Path], Weights]] = {

@@ -67,7 +67,7 @@ def _load_compiled(folder: Path, *, precision: Precision, device: str | None) ->
         )
     require("openvino", extra="openvino", purpose="the OpenVINO runtime")
     from tercet.formats.compile import compile_model
-    from tercet.scorers.compiled import Origin
+    from tercet.scorers.compiled.base import Origin
 
     with_torch = partial(_in_torch, folder)
     origin = Origin(fingerprint=partial(_fingerprint, folder), with_torch=with_torch)

@@ -4,16 +4,15 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, NamedTuple, Self
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from tercet.encoders.encoder import Encoder
-from tercet.records import Context, Explanation, ExplanationMethod
+from tercet.records import Context, Explanation
 from tercet.scorers.bi_scorer import BiScorer
 from tercet.scorers.codes import CodeTensors
 from tercet.scorers.dual import DualEncoder, to_numpy
-from tercet.scorers.explain import ExplainedSide, merged_shares, similarity_parts, single_token_notes
+from tercet.scorers.explain import ExplainedSide, explain_bi
 from tercet.scorers.match import match
 from tercet.scorers.overflow import normalize, norms
 from tercet.scorers.persistence import Source
@@ -125,21 +124,8 @@ class BiEncoder(DualEncoder, BiScorer):
             return None
         passages = self._passages([context, candidate])
         left, right = (self._side(passage, side) for passage, side in zip(passages, SIDES, strict=True))
-        parts = similarity_parts(left.parts, right.parts, cosine=self.uses_cosine)
-        tokens = merged_shares(parts[0], left.pieces)
-        return Explanation(
-            context=passages[0].text,
-            candidate=candidate,
-            score=float(parts[0].sum()),
-            method=ExplanationMethod.EXACT,
-            codes=(),
-            tokens=tokens,
-            candidate_tokens=merged_shares(parts[1], right.pieces),
-            attention=np.empty((0, len(tokens)), dtype=np.float32),
-            context_truncated=left.truncated,
-            candidate_truncated=right.truncated,
-            notes=single_token_notes(self.context_tower.pooling, self.candidate_tower.pooling),
-        )
+        poolings = self.context_tower.pooling, self.candidate_tower.pooling
+        return explain_bi(passages, left, right, cosine=self.uses_cosine, poolings=poolings)
 
     def _side(self, passage: Passage, side: Side) -> ExplainedSide:
         """The tokens of a text and their parts of its vector."""

@@ -18,11 +18,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tercet.records import CodeShare, Floats, TokenShare
+from tercet.records import CodeShare, Explanation, ExplanationMethod, Floats, TokenShare
 from tercet.scorers.finite import finite_scores, finite_vectors
 from tercet.scorers.numpy_layers import norms, softmax
 from tercet.settings.models import SIDES, PoolingConfig
-from tercet.text.tokenizer import Piece
+from tercet.text.tokenizer import Passage, Piece
 
 
 class Shares(NamedTuple):
@@ -136,6 +136,56 @@ def single_token_notes(context: PoolingConfig, candidate: PoolingConfig) -> tupl
         "score: leave words out (leave_one_out=True, --leave-one-out) to see what the others contribute"
         for side, pooling in zip(SIDES, (context, candidate), strict=True)
         if pooling.kinds in (("first",), ("last",))
+    )
+
+
+def explain_bi(
+    passages: Sequence[Passage],
+    left: ExplainedSide,
+    right: ExplainedSide,
+    *,
+    cosine: bool,
+    poolings: tuple[PoolingConfig, PoolingConfig],
+) -> Explanation:
+    """The explanation of a bi-encoder's score; ``passages`` are context and candidate."""
+    parts = similarity_parts(left.parts, right.parts, cosine=cosine)
+    tokens = merged_shares(parts[0], left.pieces)
+    return Explanation(
+        context=passages[0].text,
+        candidate=passages[1].text,
+        score=float(parts[0].sum()),
+        method=ExplanationMethod.EXACT,
+        codes=(),
+        tokens=tokens,
+        candidate_tokens=merged_shares(parts[1], right.pieces),
+        attention=np.empty((0, len(tokens)), dtype=np.float32),
+        context_truncated=left.truncated,
+        candidate_truncated=right.truncated,
+        notes=single_token_notes(*poolings),
+    )
+
+
+def explain_poly(
+    passages: Sequence[Passage], found: Shares, pieces: Sequence[Piece], truncated: tuple[int, int]
+) -> Explanation:
+    """The explanation of a poly-encoder's score.
+
+    Args:
+        passages: context and candidate.
+        pieces: the tokens of the context.
+        truncated: how many tokens of context and candidate were truncated.
+    """
+    found, merged = by_characters(found, pieces)
+    return Explanation(
+        context=passages[0].text,
+        candidate=passages[1].text,
+        score=float(found.code_parts.sum()),
+        method=ExplanationMethod.EXACT,
+        codes=code_shares(found),
+        tokens=token_shares(found, merged),
+        attention=found.attention,
+        context_truncated=truncated[0],
+        candidate_truncated=truncated[1],
     )
 
 

@@ -10,11 +10,11 @@ from torch import Tensor
 from tercet.encoders.batches import batches_by_tokens
 from tercet.encoders.encoder import Encoder
 from tercet.inputs import check_candidates, check_contexts, check_seed
-from tercet.records import Context, Explanation, ExplanationMethod
+from tercet.records import Context, Explanation
 from tercet.scorers.attention_entropy import normalized_entropies
 from tercet.scorers.codes import CodeLayer, CodeTensors
 from tercet.scorers.dual import DualEncoder, to_numpy
-from tercet.scorers.explain import by_characters, code_shares, shares, token_shares
+from tercet.scorers.explain import explain_poly, shares
 from tercet.scorers.match import match
 from tercet.scorers.persistence import Source
 from tercet.scorers.poly_scorer import PolyScorer
@@ -124,18 +124,8 @@ class PolyEncoder(DualEncoder, PolyScorer):
             logit_scale=self.code_layer.logit_scale.value,
             unit_codes=self.config.similarity == "cosine",
         )
-        found, pieces = by_characters(found, self.tokenizer.pieces(passages[0]))
-        return Explanation(
-            context=passages[0].text,
-            candidate=candidate,
-            score=float(found.code_parts.sum()),
-            method=ExplanationMethod.EXACT,
-            codes=code_shares(found),
-            tokens=token_shares(found, pieces),
-            attention=found.attention,
-            context_truncated=left.truncated,
-            candidate_truncated=right.truncated,
-        )
+        truncated = left.truncated, right.truncated
+        return explain_poly(passages, found, self.tokenizer.pieces(passages[0]), truncated)
 
     @torch.inference_mode()
     def attention_entropies(self, contexts: Sequence[Context], candidates: Sequence[str]) -> dict[str, float]:

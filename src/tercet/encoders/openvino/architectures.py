@@ -27,7 +27,7 @@ from tercet.encoders.openvino.blocks import (
     weight,
     where,
 )
-from tercet.errors import ModelError
+from tercet.errors import UnsupportedModelError
 
 Settings: TypeAlias = dict[str, Any]
 """The content of a model's ``config.json``."""
@@ -191,7 +191,7 @@ def encoder_states(settings: Settings, weights: Weights, tokens: Tokens) -> Node
     """``[B, T, D]``: the states of the tokens."""
     name = settings.get("model_type")
     if name not in list(ARCHITECTURES):
-        raise ModelError(
+        raise UnsupportedModelError(
             f"the OpenVINO runtime runs {', '.join(ARCHITECTURES)}, and this model is a {name}: "
             'use runtime="torch" (pip install "tercet[torch]")'
         )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import openvino.opset15 as ops
 
-from tercet.errors import ModelError
+from tercet.errors import ModelError, UnsupportedModelError
 from tercet.records import Floats
 
 if TYPE_CHECKING:
@@ -73,8 +73,9 @@ def layer_norm(x: Node, weights: Weights, name: str, *, epsilon: float) -> Node:
 def activation(x: Node, name: str) -> Node:
     """The activation function that transformers calls ``name``."""
     if name not in ACTIVATIONS:
-        raise ModelError(
-            f'the OpenVINO runtime has no activation {name!r} ({", ".join(ACTIVATIONS)}): use runtime="torch"'
+        raise UnsupportedModelError(
+            f"the OpenVINO runtime has the activations {', '.join(ACTIVATIONS)}, and this model needs "
+            f'{name!r}: use runtime="torch"'
         )
     return ACTIVATIONS[name](x)
 

@@ -1,0 +1,165 @@
+"""Scorers that OpenVINO runs compute what the torch scorers compute, and import no torch."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.conftest import SENTENCES
+from tests.scorers.test_contract import KINDS
+
+import tercet
+from tercet.errors import InputError, ModelError, UnsupportedModelError
+from tercet.scorers.cross_scorer import CrossScorer
+from tercet.scorers.text_scorer import TextScorer
+from tercet.settings.encoding import EncodingConfig
+
+FolderOf = Callable[[str], Path]
+TOLERANCE = 2e-5
+"""Tiny random models have scores of up to 30."""
+
+CONTEXTS = [SENTENCES[0], ["the old cat", "a cup of tea"], SENTENCES[2] * 20]
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def both(
+    request: pytest.FixtureRequest, tiny_folder: FolderOf, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[TextScorer, TextScorer]:
+    """The same scorer in torch and in OpenVINO."""
+    folder = tmp_path_factory.mktemp("saved") / "model"
+    KINDS[request.param](tiny_folder("bert"), device="cpu").save(folder)
+    return tercet.load(folder, device="cpu"), tercet.load(folder, runtime="openvino")
+
+
+@pytest.mark.filterwarnings("ignore::tercet.errors.TruncationWarning")
+def test_scores_and_truncation_equal_those_of_torch(both: tuple[TextScorer, TextScorer]) -> None:
+    expected, found = (each.scores(CONTEXTS, SENTENCES) for each in both)
+    np.testing.assert_allclose(found.values, expected.values, rtol=TOLERANCE, atol=TOLERANCE)
+    np.testing.assert_array_equal(found.context_truncated, expected.context_truncated)
+    np.testing.assert_array_equal(found.candidate_truncated, expected.candidate_truncated)
+
+
+def test_scores_of_pairs_equal_those_of_torch(both: tuple[TextScorer, TextScorer]) -> None:
+    expected, found = (each.score_pairs(SENTENCES, SENTENCES[::-1]) for each in both)
+    np.testing.assert_allclose(found, expected, rtol=TOLERANCE, atol=TOLERANCE)
+
+
+def test_the_fingerprint_is_that_of_torch(both: tuple[TextScorer, TextScorer]) -> None:
+    assert both[1].fingerprint == both[0].fingerprint
+
+
+def test_scores_do_not_depend_on_the_rest_of_a_batch(both: tuple[TextScorer, TextScorer]) -> None:
+    scorer = both[1]
+    whole = scorer.score(SENTENCES[0], SENTENCES)
+    alone = [scorer.score(SENTENCES[0], [text])[0] for text in SENTENCES]
+    np.testing.assert_allclose(alone, whole, rtol=1e-5, atol=1e-5)
+
+
+def test_threads_can_share_a_compiled_scorer(both: tuple[TextScorer, TextScorer]) -> None:
+    scorer = both[1]
+    expected = scorer.score(SENTENCES[0], SENTENCES)
+    with ThreadPoolExecutor(8) as threads:
+        for found in threads.map(lambda _: scorer.score(SENTENCES[0], SENTENCES), range(24)):
+            np.testing.assert_array_equal(found, expected)
+
+
+def test_explanations_equal_those_of_torch(both: tuple[TextScorer, TextScorer]) -> None:
+    expected, found = (each.explain(SENTENCES[0], SENTENCES[1]) for each in both)
+    assert found.method == expected.method
+    assert [each.text for each in found.tokens] == [each.text for each in expected.tokens]
+    parts = [[each.contribution for each in one.tokens] for one in (found, expected)]
+    np.testing.assert_allclose(parts[0], parts[1], atol=1e-4)
+    np.testing.assert_allclose(found.attention, expected.attention, atol=1e-5)
+
+
+def test_small_batches_change_nothing(both: tuple[TextScorer, TextScorer]) -> None:
+    scorer = both[1]
+    expected, before = scorer.score(SENTENCES[0], SENTENCES), scorer.encoding
+    scorer.encoding = EncodingConfig(cpu_tokens=8)
+    try:
+        np.testing.assert_allclose(scorer.score(SENTENCES[0], SENTENCES), expected, rtol=1e-5, atol=1e-5)
+    finally:
+        scorer.encoding = before
+
+
+def test_a_compiled_scorer_can_be_saved(both: tuple[TextScorer, TextScorer], tmp_path: Path) -> None:
+    assert tercet.load(both[1].save(tmp_path / "again"), device="cpu").fingerprint == both[0].fingerprint
+
+
+@pytest.mark.parametrize("name", ["bi", "bi-ko", "poly", "cross"])
+def test_packaged_scores_equal_those_of_torch(name: str) -> None:
+    texts = ["Where is my parcel?", "It arrives on Tuesday.", "Water it once a week.", "The shop opens at 9."]
+    expected = tercet.load(name, device="cpu").score_many(texts, texts)
+    found = tercet.load(name, runtime="openvino").score_many(texts, texts)
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["bi-ko", "poly", "cross"])
+def test_neither_torch_nor_transformers_is_imported(name: str) -> None:
+    code = (
+        f"import sys, tercet; s = tercet.load({name!r}, runtime='openvino'); s.rank('a', ['b', 'c']); "
+        "s.fingerprint; print([each for each in ('torch', 'transformers') if each in sys.modules])"
+    )
+    path = str(Path(tercet.__file__).parents[1])
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path.insert(0, {path!r}); {code}"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == "[]"
+
+
+def test_bf16_scores_are_near_those_of_fp32() -> None:
+    texts = ["Where is my parcel?", "It arrives on Tuesday.", "Water it once a week."]
+    exact, half = (tercet.load("bi", runtime="openvino", precision=each) for each in ("fp32", "bf16"))
+    np.testing.assert_allclose(half.score_many(texts, texts), exact.score_many(texts, texts), atol=2e-2)
+
+
+def test_an_architecture_without_a_graph_names_torch(tiny_folder: FolderOf) -> None:
+    with pytest.raises(UnsupportedModelError, match='this model is a deberta-v2: use runtime="torch"'):
+        tercet.load(tiny_folder("deberta-v2"), runtime="openvino")
+
+
+def test_another_device_is_refused() -> None:
+    with pytest.raises(InputError, match="runs on a CPU, got the device 'cuda'"):
+        tercet.load("bi", runtime="openvino", device="cuda")
+
+
+def test_an_unknown_runtime_lists_the_known_ones() -> None:
+    with pytest.raises(InputError, match="runtime must be one of torch, openvino"):
+        tercet.load("bi", runtime="onnx")  # type: ignore[call-overload]
+
+
+def test_a_folder_without_weights_is_refused(tiny_folder: FolderOf, tmp_path: Path) -> None:
+    tercet.BiEncoder.from_backbone(tiny_folder("bert")).save(tmp_path / "model")
+    (tmp_path / "model" / "model.safetensors").unlink()
+    with pytest.raises(ModelError, match=r"has no model\.safetensors: copy its files again"):
+        tercet.load(tmp_path / "model", runtime="openvino")
+
+
+def test_a_fork_after_loading_is_an_error_not_a_hang(tiny_folder: FolderOf, tmp_path: Path) -> None:
+    folder = tercet.BiEncoder.from_backbone(tiny_folder("bert")).save(tmp_path / "model")
+    scorer = tercet.load(folder, runtime="openvino")
+    scorer.score("a dog", ["the cat"])
+    child = os.fork()
+    if child == 0:
+        try:
+            scorer.score("a dog", ["the cat"])
+        except ModelError as error:
+            os._exit(0 if "load the model in the new process" in str(error) else 2)
+        os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_classes_of_a_cross_encoder_equal_those_of_torch(tiny_folder: FolderOf, tmp_path: Path) -> None:
+    config = tercet.CrossConfig(num_labels=3, activation="softmax", score_class=0)
+    folder = tercet.CrossEncoder.from_backbone(tiny_folder("bert"), config=config).save(tmp_path / "model")
+    compiled = tercet.load(folder, runtime="openvino")
+    assert isinstance(compiled, CrossScorer)
+    expected = tercet.CrossEncoder.load(folder, device="cpu").classify(SENTENCES, SENTENCES)
+    np.testing.assert_allclose(compiled.classify(SENTENCES, SENTENCES), expected, atol=1e-5)
