@@ -38,7 +38,7 @@ def similar_enough(
     parents = [gold[row.parents[0]] for row in rows]
     old = [text for each in parents for text in (as_text(each.context), each.candidates[0])]
     new = [text for row in rows for text in (row.context, row.candidate)]
-    scorer = load(config.encoder, device=device)
+    scorer = load(config.encoder, device=device, runtime="torch")
     cosines = np.einsum("nd,nd->n", unit_text_vectors(scorer, old), unit_text_vectors(scorer, new))
     close = cosines.reshape(-1, 2).min(axis=1) >= config.min_similarity
     return [row for row, is_close in zip(rows, close.tolist(), strict=True) if is_close]

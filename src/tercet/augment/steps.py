@@ -173,7 +173,9 @@ class SamplePairs(FileStep):
     @cached_property
     def searcher(self) -> Scorer | None:
         """The bi-encoder of semantic sampling."""
-        return load(self.config.searcher, device=self.device) if SAMPLERS[self.sampler].semantic else None
+        if not SAMPLERS[self.sampler].semantic:
+            return None
+        return load(self.config.searcher, device=self.device, runtime="torch")
 
     def inputs(self) -> Mapping[str, Any]:
         """The texts, the labelled pairs, and the settings that the sampler uses."""
@@ -322,7 +324,7 @@ class Labellers:
         return [self._load(model) for model in self.models]
 
     def _load(self, model: Path) -> CrossEncoder:
-        scorer = load(model, device=self.device, precision=self.precision)
+        scorer = load(model, device=self.device, precision=self.precision, runtime="torch")
         if not isinstance(scorer, CrossEncoder):
             raise InputError(f"a labeller must be a cross-encoder, and {model} is a {scorer.kind}-encoder")
         return scorer

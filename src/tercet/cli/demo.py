@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from tercet.records import Context, Floats, Ints
-    from tercet.scorers.kinds import AnyScorer
+    from tercet.scorers.loaded import LoadedScorer
 
 RERANKED = 10
 """Candidates that the cross-encoder reranks, as one does in practice."""
@@ -60,7 +60,7 @@ def demo() -> None:
     _show_next_steps(console)
 
 
-def _show_search(scorer: "AnyScorer", console: SafeConsole) -> None:
+def _show_search(scorer: "LoadedScorer", console: SafeConsole) -> None:
     from rich.text import Text
 
     entries = questions("en")
@@ -76,7 +76,7 @@ def _show_search(scorer: "AnyScorer", console: SafeConsole) -> None:
 
 
 def _select(
-    scorers: "dict[str, AnyScorer]", contexts: "Sequence[Context]", candidates: Sequence[str]
+    scorers: "dict[str, LoadedScorer]", contexts: "Sequence[Context]", candidates: Sequence[str]
 ) -> dict[str, Selection]:
     from tercet.evaluate.metrics import ranks
     from tercet.scorers.dual_scorer import DualScorer
@@ -104,7 +104,7 @@ def _first_difference(found: dict[str, Selection]) -> int:
 
 
 def _rerank(
-    scorer: "AnyScorer", first: "Floats", contexts: "Sequence[Context]", candidates: Sequence[str]
+    scorer: "LoadedScorer", first: "Floats", contexts: "Sequence[Context]", candidates: Sequence[str]
 ) -> "Floats":
     """``[B, C]``: new scores of each context's best candidates; the others follow in their order."""
     from tercet.arrays import top_k

@@ -21,7 +21,7 @@ from tercet.settings.models import Precision
 if TYPE_CHECKING:
     from tercet.scorers.calibration import Calibration
     from tercet.scorers.dual_scorer import DualScorer
-    from tercet.scorers.kinds import AnyScorer
+    from tercet.scorers.loaded import LoadedScorer
 
 
 def model_names(incomplete: str) -> list[str]:
@@ -98,14 +98,14 @@ SOURCE_HELP = (
 )
 
 
-def open_model(name: str, precision: Precision = "fp32") -> "AnyScorer":
+def open_model(name: str, precision: Precision = "fp32") -> "LoadedScorer":
     """The model, loaded behind a spinner."""
     with spinner(f"loading {name}"):
-        from tercet.formats.load import load  # imports torch, which takes seconds
+        from tercet.formats.load import load
 
         scorer = load(name, precision=precision)
     detail(
-        f"{name}: {scorer.kind}-encoder {scorer.fingerprint}, {scorer.device}, {scorer.precision}, "
+        f"{name}: {scorer.kind}-encoder {scorer.fingerprint}, {scorer.place}, {scorer.precision}, "
         f"{scorer.tokenizer.max_tokens} tokens"
     )
     return scorer
@@ -143,7 +143,7 @@ def open_rows(source: str, file: FileConfig, *, what: str = "texts") -> Iterator
     return open_source(source, file=file)
 
 
-def calibration_of(scorer: "AnyScorer", model: str) -> "Calibration":
+def calibration_of(scorer: "LoadedScorer", model: str) -> "Calibration":
     """The calibration of a model, which ``--probability`` needs."""
     if scorer.calibration is None:
         raise InputError(

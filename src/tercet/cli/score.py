@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from tercet.data.columns import Rest
-    from tercet.scorers.kinds import AnyScorer
+    from tercet.scorers.loaded import LoadedScorer
 
 
 def score(
@@ -128,7 +128,7 @@ def _print(scored: "Iterable[Scored]", *, as_json: bool) -> None:
 
 
 def _values(
-    scorer: "AnyScorer", left: list[Context], right: list[str]
+    scorer: "LoadedScorer", left: list[Context], right: list[str]
 ) -> tuple[list[str], list[list[float]]]:
     """The score of each pair, or the value of each class for a classifier without a score."""
     from tercet.scorers.cross_scorer import CrossScorer

@@ -14,7 +14,7 @@ from tercet.extras import require
 from tercet.records import Codes, Floats
 from tercet.scorers.cross_scorer import CrossScorer
 from tercet.scorers.dual_scorer import DualScorer
-from tercet.scorers.kinds import AnyScorer
+from tercet.scorers.loaded import LoadedScorer
 from tercet.scorers.text_scorer import TextScorer
 
 QUERY = "query"
@@ -65,7 +65,7 @@ class MtebReranker:
         return self.scorer.score_pairs(_texts(inputs1), _texts(inputs2))
 
 
-def for_mteb(scorer: AnyScorer, name: str = "tercet/scorer") -> MtebEncoder | MtebReranker:
+def for_mteb(scorer: LoadedScorer, name: str = "tercet/scorer") -> MtebEncoder | MtebReranker:
     """The scorer as a model for ``mteb.evaluate``.
 
     Args:

@@ -1,13 +1,16 @@
 """``tercet.load``: a model's name to a scorer."""
 
+import os
+from contextlib import suppress
 from functools import cache, partial
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
-from tercet.errors import InputError
+from tercet.errors import InputError, UnsupportedModelError
 from tercet.extras import require
+from tercet.formats.fingerprints import stored_fingerprint
 from tercet.formats.kinds_of_folders import kind_of
-from tercet.formats.manifest import read_manifest
 from tercet.formats.sources import resolve_model
 from tercet.inputs import check_choice
 from tercet.scorers.persistence import Source
@@ -16,48 +19,67 @@ from tercet.settings.models import RUNTIMES, Precision, Runtime
 if TYPE_CHECKING:
     from tercet.formats.compile import Compiled
     from tercet.scorers.kinds import AnyScorer
+    from tercet.scorers.loaded import LoadedScorer
+
+
+GPU_DEVICES = ("/dev/nvidia0", "/dev/dxg")
+"""Files that exist where an NVIDIA GPU can be used; importing torch to ask it would take seconds."""
 
 
 @overload
 def load(
-    source: Source,
-    *,
-    precision: Precision = ...,
-    device: str | None = ...,
-    runtime: Literal["torch"] = ...,
+    source: Source, *, precision: Precision = ..., device: str | None = ..., runtime: Literal["torch"]
 ) -> "AnyScorer": ...
+@overload
+def load(source: Source, *, precision: Precision = ..., device: str, runtime: None = ...) -> "AnyScorer": ...
 @overload
 def load(
     source: Source, *, precision: Precision = ..., device: str | None = ..., runtime: Literal["openvino"]
 ) -> "Compiled": ...
 @overload
 def load(
-    source: Source, *, precision: Precision = ..., device: str | None = ..., runtime: Runtime
-) -> "AnyScorer | Compiled": ...
+    source: Source, *, precision: Precision = ..., device: str | None = ..., runtime: Runtime | None = ...
+) -> "LoadedScorer": ...
 def load(
     source: Source,
     *,
     precision: Precision = "fp32",
     device: str | None = None,
-    runtime: Runtime = "torch",
-) -> "AnyScorer | Compiled":
+    runtime: Runtime | None = None,
+) -> "LoadedScorer":
     """The scorer that ``source`` names, of any kind.
 
     Args:
         source: ``"bi"``, ``"bi-ko"``, ``"poly"`` or ``"cross"`` (packaged with tercet), a folder, or a hub id
             such as ``"org/name"``. ``"all-MiniLM-L6-v2"`` is ``"bi"`` and needs no download.
         precision: ``"fp32"``, or ``"bf16"`` for about twice the speed and nearly the same ranking.
-        device: such as ``"cpu"`` or ``"cuda:0"``. Default: a GPU if there is one.
-        runtime: ``"torch"``, or ``"openvino"``, which starts in a second, is faster on a CPU and needs no
-            torch; it scores, but does not train.
+        device: such as ``"cpu"`` or ``"cuda:0"``, for torch. Default: a GPU if there is one.
+        runtime: ``"torch"``, or ``"openvino"``, which is faster on a CPU and imports no torch; it scores, but
+            does not train. Default: the variable ``TERCET_RUNTIME``; else OpenVINO on a CPU if it runs the
+            model and no device is given.
     """
-    check_choice("runtime", runtime, RUNTIMES)
+    runtime = runtime or _runtime_of_environment()
+    if runtime is not None:
+        check_choice("runtime", runtime, RUNTIMES)
     folder = resolve_model(source)
     if runtime == "openvino":
         return _load_compiled(folder, precision=precision, device=device)
+    if runtime is None and device is None and prefers_openvino():
+        with suppress(UnsupportedModelError):
+            return _load_compiled(folder, precision=precision, device=None)
     from tercet.formats.load_torch import load_torch  # imports torch, which takes seconds
 
     return load_torch(folder, precision=precision, device=device)
+
+
+def _runtime_of_environment() -> Runtime | None:
+    """The runtime that the user has set for all models, if any."""
+    return cast("Runtime | None", os.environ.get("TERCET_RUNTIME") or None)
+
+
+def prefers_openvino() -> bool:
+    """Whether OpenVINO is installed and no NVIDIA GPU is visible, which torch would use."""
+    return find_spec("openvino") is not None and not any(Path(device).exists() for device in GPU_DEVICES)
 
 
 def _load_compiled(folder: Path, *, precision: Precision, device: str | None) -> "Compiled":
@@ -76,9 +98,8 @@ def _load_compiled(folder: Path, *, precision: Precision, device: str | None) ->
 
 @cache
 def _fingerprint(folder: Path) -> str:
-    """That of the manifest; models of other libraries are loaded in torch to compute it."""
-    manifest = read_manifest(folder) or {}
-    return str(manifest.get("fingerprint") or _in_torch(folder).fingerprint)
+    """The stored one if the files are as they were written; else torch computes it."""
+    return stored_fingerprint(folder) or str(_in_torch(folder).fingerprint)
 
 
 def _in_torch(folder: Path) -> Any:

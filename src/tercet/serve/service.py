@@ -21,7 +21,7 @@ from tercet.serve.scoring import score_all
 from tercet.settings.serve import DEFAULT_MODELS, ServerConfig, named_source
 
 if TYPE_CHECKING:
-    from tercet.scorers.kinds import AnyScorer
+    from tercet.scorers.loaded import LoadedScorer
 
 WARM_UP = ("a short text", "a text of a few dozen words " * 8, "a long text that fills the model " * 60)
 
@@ -66,9 +66,9 @@ class Service:
         for index in self.indexes.values():
             index.retriever.close()
 
-    def scorer(self, name: str) -> "AnyScorer":
+    def scorer(self, name: str) -> "LoadedScorer":
         """The scorer of a loaded model."""
-        scorer: AnyScorer = self.engine.model(name).scorer
+        scorer: LoadedScorer = self.engine.model(name).scorer
         return scorer
 
     def index(self, name: str) -> ServedIndex:

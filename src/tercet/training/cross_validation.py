@@ -66,7 +66,9 @@ def cross_validate(
         split = _split(recipe, examples, numbers == fold, folder)
         run_recipe(split, run, root=root, resume=run.exists(), device=device, reporter=reporter)
         held_out = np.flatnonzero(numbers == fold)
-        scores[held_out] = load(run / "model", device=device).score_pairs(*_sides(examples, held_out))
+        scores[held_out] = load(run / "model", device=device, runtime="torch").score_pairs(
+            *_sides(examples, held_out)
+        )
     return _table(recipe, path.name, Pairs.of(examples, numbers), scores, device=device)
 
 

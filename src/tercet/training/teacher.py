@@ -33,9 +33,8 @@ def with_teacher_scores(splits: DataSplits, recipe: Recipe, *, device: str | Non
 
     Random negatives are drawn here, once, because the teachers score them too.
     """
-    score: ScoreFunction = partial(
-        _mean_scores, [load(teacher, device=device).score_pairs for teacher in recipe.teachers]
-    )
+    teachers = [load(teacher, device=device, runtime="torch") for teacher in recipe.teachers]
+    score: ScoreFunction = partial(_mean_scores, [teacher.score_pairs for teacher in teachers])
     count, seed = recipe.batches.negatives, recipe.training.seed
     train, dev = (_with_negatives(part, count, seed=seed) for part in (splits.train, splits.dev))
     limits = UNLIMITED

@@ -4,13 +4,13 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 
 from tercet.records import Example
-from tercet.scorers.dual import DualEncoder
-from tercet.scorers.kinds import AnyScorer
+from tercet.scorers.dual_scorer import DualScorer
+from tercet.scorers.loaded import LoadedScorer
 
 WINDOW = 4096
 
 
-def truncated_shares(scorer: AnyScorer, examples: Iterable[Example]) -> dict[str, float]:
+def truncated_shares(scorer: LoadedScorer, examples: Iterable[Example]) -> dict[str, float]:
     """The shares of contexts and of candidates that are longer than the model's maximum length."""
     total = {"contexts": 0, "candidates": 0}
     truncated = {"contexts": 0, "candidates": 0}
@@ -22,10 +22,12 @@ def truncated_shares(scorer: AnyScorer, examples: Iterable[Example]) -> dict[str
     return {side: truncated[side] / max(total[side], 1) for side in total}
 
 
-def _truncated_tokens(scorer: AnyScorer, examples: Sequence[Example]) -> tuple[Sequence[int], Sequence[int]]:
+def _truncated_tokens(
+    scorer: LoadedScorer, examples: Sequence[Example]
+) -> tuple[Sequence[int], Sequence[int]]:
     """Truncated tokens of each context, and of each candidate; a cross-encoder truncates pairs."""
     texts = [text for example in examples for text in example.candidates]
-    if isinstance(scorer, DualEncoder):
+    if isinstance(scorer, DualScorer):
         contexts = scorer.truncated_tokens([example.context for example in examples], "context")
         return contexts.tolist(), scorer.truncated_tokens(texts, "candidate").tolist()
     left = scorer.token_ids([example.context for example in examples for _ in example.candidates], "context")

@@ -58,7 +58,7 @@ def bench_models(source: str, *, device: str, peers: bool = True) -> Iterator[Be
         source: the backbone.
         peers: also time sentence-transformers, if it is installed.
     """
-    bi = load(source, device=device)
+    bi = load(source, device=device, runtime="torch")
     if not isinstance(bi, BiEncoder):
         bi = BiEncoder.from_backbone(source, device=device)
     dual: dict[str, DualEncoder] = {"bi": bi}

@@ -45,6 +45,11 @@ class CompiledScorer(TextScorer):
         return self.encoding.cpu_tokens
 
     @property
+    def place(self) -> str:
+        """The runtime and the device, for display."""
+        return "openvino on cpu"
+
+    @property
     def is_on_cpu(self) -> bool:
         """True: other devices need torch."""
         return True
@@ -67,6 +72,7 @@ class CompiledScorer(TextScorer):
             "layers": settings.get("num_hidden_layers") or settings.get("n_layers"),
             "width": self._transformer.width,
             "max tokens": self.tokenizer.max_tokens,
+            "runtime": self.place,
             "calibrated": "no" if threshold is None else f"match from a score of {threshold:.4g}",
         }
 

@@ -85,12 +85,12 @@ def pooled_parts(states: Floats, mask: Bools, kind: str, pooling: PoolingConfig)
         chosen = np.flatnonzero(mask)[0 if kind == "first" else -1]
         weights = (np.arange(len(states)) == chosen).astype(np.float32)
     elif kind == "mean_sqrt":
-        weights /= np.sqrt(weights.sum(), dtype=np.float32)
+        weights /= weights.sum() ** np.float32(0.5)
     else:
         if kind == "weighted_mean":
-            weights = weights * np.arange(1, len(states) + 1, dtype=np.float32)
+            weights *= np.arange(1, len(states) + 1, dtype=np.float32)
         elif kind == "mean_first":
-            weights = weights * (np.cumsum(weights) <= pooling.first_tokens)
-        weights = weights / weights.sum()
-    parts: Floats = states * weights[:, None].astype(np.float32)
+            weights *= np.cumsum(weights) <= pooling.first_tokens
+        weights /= weights.sum()
+    parts: Floats = states * weights[:, None]
     return parts
