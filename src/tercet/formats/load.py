@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 from tercet.errors import InputError, UnsupportedModelError
-from tercet.extras import require
+from tercet.extras import require_package
 from tercet.formats.fingerprints import stored_fingerprint
 from tercet.formats.kinds_of_folders import kind_of
 from tercet.formats.sources import resolve_model
@@ -87,7 +87,7 @@ def _load_compiled(folder: Path, *, precision: Precision, device: str | None) ->
         raise InputError(
             f'the OpenVINO runtime runs on a CPU, got the device {device!r}: use runtime="torch"'
         )
-    require("openvino", extra="openvino", purpose="the OpenVINO runtime")
+    require_package("openvino", package="openvino", purpose="the OpenVINO runtime")
     from tercet.formats.compile import compile_model
     from tercet.scorers.compiled.base import Origin
 
