@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from enum import Enum
 
+from tercet.data.overlap import comparison_key
 from tercet.errors import DataError
 from tercet.records import Example
 
@@ -18,6 +19,8 @@ class Targets(Enum):
     """One label for a pair."""
     TEACHER = "teacher"
     """A teacher's score for each candidate."""
+    VECTORS = "vectors"
+    """A teacher's vector of the only candidate."""
 
 
 def check_answers(examples: Sequence[Example], *, min_candidates: int = 1) -> None:
@@ -62,6 +65,26 @@ def check_teacher_scores(examples: Sequence[Example]) -> None:
                 f"{example.location}: distillation needs at least two candidates with a teacher's score "
                 f"each, got {len(example.targets)} scores for {len(example.candidates)} candidates"
             )
+
+
+def check_translations(examples: Sequence[Example]) -> None:
+    """Raise unless every example is a text with its translation, and most of the two differ."""
+    for example in examples:
+        if example.targets or len(example.candidates) != 1 or not isinstance(example.context, str):
+            raise DataError(
+                f"{example.location}: the objective learns from a text and its translation: set reader = "
+                '"translations"'
+            )
+    equal = [
+        example
+        for example in examples
+        if comparison_key(example.context) == comparison_key(example.candidates[0])
+    ]
+    if 2 * len(equal) > len(examples):
+        raise DataError(
+            f"{len(equal)} of {len(examples)} rows have the same text as source and as target, the first at "
+            f"{equal[0].location}: name the columns of two languages"
+        )
 
 
 def check_variety(examples: Sequence[Example], targets: Targets, *, split: str) -> None:
