@@ -88,7 +88,7 @@ def test_mistakes_are_explained(teacher: Path, tmp_path: Path, words: list[str],
 def test_wrong_usage_is_refused(tmp_path: Path) -> None:
     assert_refused(tercet_cli("distill", "bi", "sample:parallel.en-ko"), "Missing option '--out'")
     done = tercet_cli("distill", "bi", "sample:parallel.en-ko", "-o", str(tmp_path / "run"), "--pieces", "-1")
-    assert_refused(done, "-1 is not in the range x>=0")
+    assert_refused(done, "--pieces")
 
 
 def test_a_recipe_for_translations_is_asked_from_distill(tmp_path: Path) -> None:

@@ -82,7 +82,16 @@ def test_new_pieces_follow_the_known_ones_and_are_at_most_as_many_as_asked(token
     new = {piece: number for piece, number in found.items() if piece not in known}
     assert sorted(new.values()) == list(range(len(known), len(known) + len(new)))
     assert 110 < len(new) <= 120
+
+
+def test_latin_words_among_the_new_texts_get_no_pieces(tokenizer: Tokenizer) -> None:
+    mixed = [f"{text} xylofon qzx팝 qzx팝 zyxovon" for text in KOREAN]
+    known = tokenizer.pretrained.get_vocab()
+    found = extend(tokenizer, mixed, VocabularyConfig(pieces=200, min_frequency=1))
+    new = found.pretrained.get_vocab().keys() - known.keys()
     assert all(any("가" <= letter <= "힣" for letter in piece) for piece in new)
+    assert len(new) > 180  # Latin words take no part of the number
+    assert found.bare_ids(["xylofon zyxovon"]) == tokenizer.bare_ids(["xylofon zyxovon"])
 
 
 @pytest.mark.parametrize("texts", [KOREAN, JAPANESE, RUSSIAN, HINDI], ids=["ko", "ja", "ru", "hi"])
@@ -134,6 +143,12 @@ def test_a_second_language_can_be_added(minilm: tercet.BiEncoder) -> None:
         both = extend(base, RUSSIAN)
         assert words(both, "твой") == ["твой"]
         assert both.bare_ids([*KOREAN, *ENGLISH, *ACCENTED]) == base.bare_ids([*KOREAN, *ENGLISH, *ACCENTED])
+
+
+def test_a_second_language_does_not_cost_the_marks_of_the_first(minilm: tercet.BiEncoder) -> None:
+    both = extend(extend(minilm.tokenizer, JAPANESE), RUSSIAN)
+    normalize = both.pretrained.backend_tokenizer.normalizer.normalize_str
+    assert normalize("バター мой café") == "バター мой cafe"
 
 
 def test_the_same_texts_lead_to_the_same_pieces(tokenizer: Tokenizer) -> None:

@@ -1,7 +1,8 @@
 """One training run, from recipe to model: prepare, train, finish.
 
 The run's folder is described in ``run_folder``. With adapters, ``adapter`` contains the model in a few
-megabytes. If the recipe has ``after``, the run of that recipe is in ``before``.
+megabytes; so does ``extension``, if ``[vocabulary]`` asks for it. If the recipe has ``after``, the run of
+that recipe is in ``before``.
 """
 
 from collections.abc import Sequence
@@ -234,9 +235,10 @@ def _finish(job: Job, folder: RunFolder, result: dict[str, Any]) -> dict[str, An
     """Save the adapters or the extension, the model and the results."""
     merge(job.scorer.backbone.transformer)
     if is_first_process():
-        folder.remove_partial_models()
         if job.adapters is not None:
+            folder.remove_model(folder.adapter)
             job.adapters.save(folder.adapter)
         if isinstance(job.scorer, BiEncoder) and wants_extension(job.recipe):
+            folder.remove_model(folder.extension)
             save_extension(job.scorer, job.base, folder.extension)
     return folder.finish(result | {"fingerprint": job.scorer.fingerprint}, job.scorer.save)

@@ -129,10 +129,10 @@ class RunFolder:
         with writing(self.path):
             remove_folder(self.path, lambda name: _is_run_file(_without_before(name)))
 
-    def remove_partial_models(self) -> None:
+    @staticmethod
+    def remove_model(folder: Path) -> None:
         """Delete the adapters or the extension of a run that was killed just after it had written them."""
-        for folder in (self.adapter, self.extension):
-            remove_folder(folder, matches(*_MODEL_FILES))
+        remove_folder(folder, matches(*_MODEL_FILES))
 
     def _create(self, *, resume: bool) -> None:
         if self.path.exists() and not self.path.is_dir():
