@@ -207,6 +207,12 @@ def test_the_same_text_on_both_sides_is_refused(teacher: Path, tmp_path: Path) -
     refused(with_rows(teacher, tmp_path, rows), tmp_path / "run", message, DataError)
 
 
+def test_a_column_of_few_different_sources_is_refused(teacher: Path, tmp_path: Path) -> None:
+    rows = [{"en": "tatoeba", "ko": text} for text in KOREAN]
+    message = r"54 rows have only 1 different sources, such as 'tatoeba': name the column with the texts"
+    refused(with_rows(teacher, tmp_path, rows), tmp_path / "run", message, DataError)
+
+
 def test_a_few_rows_with_the_same_text_on_both_sides_are_kept(teacher: Path, tmp_path: Path) -> None:
     rows = [{"en": en, "ko": ko} for en, ko in zip(ENGLISH, KOREAN, strict=True)] + [{"en": "OK", "ko": "OK"}]
     run(with_rows(teacher, tmp_path, rows, training={"epochs": 1}), tmp_path / "run")

@@ -75,7 +75,7 @@ def distill(
     encoding: EncodingOption = "",
     resume: ResumeOption = False,
     change: SetOption = None,
-    seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
+    seed: Annotated[int | None, typer.Option(min=0, help="Random seed. Default: 0.")] = None,
     device: DeviceOption = None,
 ) -> None:
     """Add a language to a bi-encoder: translations learn the vectors that the teacher has for their sources.
@@ -103,7 +103,9 @@ def distill(
         del table["vocabulary"]
     for assignment in change or []:
         set_value(table, assignment)
-    recipe = make_recipe(table, name="tercet distill").with_seed(seed)
+    recipe = make_recipe(table, name="tercet distill")
+    if seed is not None:
+        recipe = recipe.with_seed(seed)
     run(recipe, out, root=None, resume=resume, device=device)
 
 

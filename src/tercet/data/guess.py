@@ -39,9 +39,9 @@ GUESSED: tuple[ReaderKind, ...] = (
     "scored",
     "choices",
     "dialogues",
-    "translations",
     "pairs",
     "answers",
+    "translations",
 )
 """The readers that are tried, those with the most particular columns first."""
 

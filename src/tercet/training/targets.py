@@ -1,11 +1,15 @@
-"""Kinds of targets (answers, scores, labels, teacher scores) and their checks. Errors name the row."""
+"""Kinds of targets (answers, scores, labels, a teacher's scores or vectors) and their checks. Errors name the row."""
 
 from collections.abc import Sequence
 from enum import Enum
 
 from tercet.data.overlap import comparison_key
 from tercet.errors import DataError
+from tercet.inputs import SHOWN_CHARACTERS, shortened
 from tercet.records import Example
+
+MIN_SOURCES = 0.1
+"""The least share of different sources among rows of parallel text."""
 
 
 class Targets(Enum):
@@ -84,6 +88,13 @@ def check_translations(examples: Sequence[Example]) -> None:
         raise DataError(
             f"{len(equal)} of {len(examples)} rows have the same text as source and as target, the first at "
             f"{equal[0].location}: name the columns of two languages"
+        )
+    sources = {example.candidates[0] for example in examples}
+    if len(sources) < MIN_SOURCES * len(examples):
+        raise DataError(
+            f"{len(examples)} rows have only {len(sources)} different sources, such as "
+            f"{shortened(min(sources), SHOWN_CHARACTERS)!r}: name the column with the texts in the teacher's "
+            "language"
         )
 
 
