@@ -1,4 +1,4 @@
-"""Kinds of targets (answers, scores, labels, a teacher's scores or vectors) and their checks. Errors name the row."""
+"""Kinds of targets (answers, scores, labels, what a teacher says) and their checks. Errors name the row."""
 
 from collections.abc import Sequence
 from enum import Enum
