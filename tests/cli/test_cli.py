@@ -340,7 +340,7 @@ def test_exhausted_memory_is_explained(error: str, reason: str, tmp_path: Path) 
 def test_advice_on_memory_fits_the_command(words: tuple[str, ...], advice: str, tmp_path: Path) -> None:
     (tmp_path / "torch.py").write_text("raise MemoryError()")
     recipe = tmp_path / "recipe.toml"
-    recipe.write_text('[model]\nkind = "bi"\nsource = "bi"\n[train]\nfiles = ["sample:pairs.en"]\n')
+    recipe.write_text('[model]\nkind = "bi"\nsource = "bi"\n[data.train]\nfiles = ["sample:pairs.en"]\n')
     paths = {"sample:RECIPE": str(recipe), "OUT": str(tmp_path / "run")}
     result = tercet_process(
         *(paths.get(word, word) for word in words), environment={"PYTHONPATH": str(tmp_path)}

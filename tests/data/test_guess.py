@@ -47,6 +47,7 @@ def rows(*columns: dict[str, Any]) -> list[Row]:
             {"context": "question", "candidates": "options", "label": "label"},
         ),
         ({"turns": ["a", "b"]}, "dialogues", {"turns": "turns"}),
+        ({"src": "a", "translation": "b"}, "translations", {"source": "src", "target": "translation"}),
     ],
 )
 def test_the_columns_say_what_a_row_is(columns: dict[str, Any], reader: str, found: dict[str, str]) -> None:

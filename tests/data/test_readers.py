@@ -45,6 +45,7 @@ def test_every_reader_reads_its_default_columns(tmp_path: Path) -> None:
         "answers": ({"context": ["a", "b"], "answer": "c"}, [Example(("a", "b"), ("c",))]),
         "choices": ({"context": "a", "candidates": ["b", "c"], "label": 1}, [Example("a", ("c", "b"))]),
         "dialogues": ({"turns": ["a", "b", "c"]}, [Example(("a",), ("b",)), Example(("a", "b"), ("c",))]),
+        "translations": ({"source": "a text", "target": "ein Text"}, [Example("ein Text", ("a text",))]),
         "documents": ({"text": "One. Two! Three"}, [Example("One.", ("Two!",)), Example("Two!", ("Three",))]),
     }
     for reader, (row, examples) in rows.items():

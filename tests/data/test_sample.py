@@ -7,6 +7,7 @@ import pytest
 
 from tercet.data.sample import (
     LANGUAGES,
+    PARALLEL,
     RETRIEVAL_SETS,
     chats,
     dialogues,
@@ -62,6 +63,14 @@ def test_texts_are_normalized_and_in_their_language(language: str) -> None:
         check_text(text, "text")
         assert text == unicodedata.normalize("NFC", text.strip())
         assert any(ord(letter) in HANGUL for letter in text) == (language == "ko")
+
+
+def test_parallel_sentences_are_in_their_languages_and_differ() -> None:
+    rows = [row.columns for row in open_source(f"sample:{PARALLEL}")]
+    assert len(rows) == len({row["en"] for row in rows}) == len({row["ko"] for row in rows}) == 60
+    for row in rows:
+        assert row["en"].isascii()
+        assert any(ord(letter) in HANGUL for letter in row["ko"])
 
 
 @pytest.mark.parametrize("name", RETRIEVAL_SETS)

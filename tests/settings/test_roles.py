@@ -61,8 +61,8 @@ def test_readers_take_the_roles_that_are_accepted(reader: ReaderKind) -> None:
 def test_a_wrong_role_lists_the_right_ones(reader: ReaderKind) -> None:
     files = ("a", "b", "c") if reader == "retrieval" else ("a",)
     roles = ", ".join(READER_COLUMNS[reader])
-    with pytest.raises(InputError, match=f"a column of {reader} must be one of {roles}, got 'target'"):
-        DataConfig(files=files, reader=reader, columns={"target": "x"})
+    with pytest.raises(InputError, match=f"a column of {reader} must be one of {roles}, got 'nothing'"):
+        DataConfig(files=files, reader=reader, columns={"nothing": "x"})
 
 
 def test_a_wrong_role_of_labelled_texts_lists_the_right_ones() -> None:

@@ -86,6 +86,12 @@ def test_kl_divergence(temperature: float) -> None:
     assert found.item() == pytest.approx(expected * temperature**2)
 
 
+def test_cosine_distance() -> None:
+    # cosines of 0.6 and 0
+    found = losses.cosine_distance(rows([3.0, 4.0], [0.0, 2.0]), rows([5.0, 0.0], [1.0, 0.0]))
+    assert found.item() == pytest.approx(1 - (0.6 + 0.0) / 2)
+
+
 def test_every_loss_has_a_gradient() -> None:
     torch.manual_seed(0)  # the margin of a triplet may hold already
     left, right, wrong = (torch.randn(3, 4, dtype=torch.float64, requires_grad=True) for _ in range(3))
@@ -98,6 +104,7 @@ def test_every_loss_has_a_gradient() -> None:
         losses.listwise(left @ right.T, labels),
         losses.margin_mse(left, right),
         losses.kl_divergence(left, right, temperature=2.0),
+        losses.cosine_distance(left, right),
     ):
         assert torch.autograd.grad(loss, left)[0].abs().max() > 0
 

@@ -1,6 +1,7 @@
 """Objectives: which scorers they train, their losses, and gradients that gradient caching does not change."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -59,12 +60,14 @@ EXAMPLES["in_batch"] = EXAMPLES["listwise"] = EXAMPLES["triplet"]
 EXAMPLES["cosent"] = EXAMPLES["cosine"]
 EXAMPLES["cross_entropy"], EXAMPLES["bce"] = EXAMPLES["softmax"], EXAMPLES["cosine"]
 EXAMPLES["kl_divergence"] = EXAMPLES["margin_mse"]
+EXAMPLES["translation"] = [Example(c, (a,)) for c, a in zip(CONTEXTS, ANSWERS, strict=True)]
 
 FITTING = [
     *[
         ("bi", kind)
         for kind in ("softmax", "cosine", "cosent", "triplet", "in_batch", "margin_mse", "kl_divergence")
     ],
+    ("bi", "translation"),
     *[("bi-two-towers", kind) for kind in ("softmax", "in_batch")],
     *[
         (scorer, kind)
@@ -88,7 +91,16 @@ def prepare(scorer_name: str, kind: str, folder: Path, **options: Any) -> tuple[
     torch.manual_seed(0)
     scale = 1.0 if scorer.kind == "cross" else 20.0  # cosines have a small range
     objective = make_objective(config_of(kind, score_scale=scale), scorer, **options)
-    return scorer, objective, tokenize(scorer, EXAMPLES[kind])
+    return scorer, objective, batch_of(scorer, kind)
+
+
+def batch_of(scorer: Any, kind: str) -> Batch:
+    """The examples of an objective; a teacher's vectors are not in the data, and are made up here."""
+    batch = tokenize(scorer, EXAMPLES[kind])
+    if OBJECTIVES[kind].targets is not Targets.VECTORS:  # type: ignore[index]
+        return batch
+    vectors = torch.eye(scorer.width)[: len(batch)].tolist()
+    return [replace(example, targets=vector) for example, vector in zip(batch, vectors, strict=True)]
 
 
 def test_every_objective_of_the_settings_is_implemented() -> None:
@@ -113,7 +125,7 @@ def test_every_objective_trains_exactly_the_scorers_it_declares(kind: Any, tiny_
         if scorer.kind in OBJECTIVES[kind].trains:
             objective = make_objective(config_of(kind), scorer)
             objective.check_examples(EXAMPLES[kind], scorer)
-            assert objective(scorer, tokenize(scorer, EXAMPLES[kind])).requires_grad
+            assert objective(scorer, batch_of(scorer, kind)).requires_grad
             assert objective.measure(scorer, EXAMPLES[kind]).metrics or kind == "softmax"
             trained.add(scorer.kind)
         else:

@@ -19,6 +19,7 @@ from tercet.cli import (
     calibrate,
     data,
     demo,
+    distill,
     encode,
     evaluate,
     explain,
@@ -106,6 +107,7 @@ COMMANDS: dict[Callable[..., None], str] = {
     info.info: MEASURE,
     new_recipe.new_recipe: LEARN,
     train.train: LEARN,
+    distill.distill: LEARN,
     calibrate.calibrate: LEARN,
     augment.augment: LEARN,
     pretrain.pretrain: LEARN,
@@ -201,7 +203,7 @@ OUT_OF_MEMORY = re.compile(
 AMOUNT = re.compile(r"tried to allocate [\d.]+ \w+|unable to allocate [\d.]+ \w+", re.IGNORECASE)
 
 
-TRAINING = (train.train, pretrain.pretrain, augment.augment, evaluate.cross_validate)
+TRAINING = (train.train, distill.distill, pretrain.pretrain, augment.augment, evaluate.cross_validate)
 """Commands whose batches a recipe sets."""
 
 

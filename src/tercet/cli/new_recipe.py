@@ -104,6 +104,8 @@ def _tables(
         delimiter=file.delimiter,
         encoding=file.encoding,
     )
+    if guessed.reader == "translations":
+        raise InputError(f'translations are learnt from a teacher: run "tercet distill {source} {data}"')
     objective = default_objective(kind, config)
     if objective is None:
         raise InputError(

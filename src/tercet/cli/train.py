@@ -2,7 +2,7 @@
 
 import warnings
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,6 +11,9 @@ from tercet.cli.progress import step_progress
 from tercet.files.atomic import writing
 from tercet.files.structured import read_toml
 from tercet.settings.shipped import shipped, shipped_path
+
+if TYPE_CHECKING:
+    from tercet.settings.recipe import Recipe
 
 
 def _readable(recipe: Path) -> Path:
@@ -63,19 +66,22 @@ def train(
     """
     from tercet.data.sources import data_root
     from tercet.settings.recipe import read_recipe
-    from tercet.training.distributed import is_first_process
-    from tercet.training.run import run_recipe
 
     settings = read_recipe(recipe, change or [])
     if seed is not None:
         settings = settings.with_seed(seed)
-    folder = run_folder(out, recipe)
+    run(settings, run_folder(out, recipe), root=data_root(data), resume=resume, device=device)
+
+
+def run(recipe: "Recipe", folder: Path, *, root: Path | None, resume: bool, device: str | None) -> None:
+    """Train by a recipe, and print the results."""
+    from tercet.training.distributed import is_first_process
+    from tercet.training.run import run_recipe
+
     if resume and not folder.exists():
         warnings.warn(f"--resume found no run in {folder}: a new run starts", stacklevel=1)
     with step_progress() as reporter:
-        result = run_recipe(
-            settings, folder, root=data_root(data), resume=resume, device=device, reporter=reporter
-        )
+        result = run_recipe(recipe, folder, root=root, resume=resume, device=device, reporter=reporter)
     if is_first_process():
         typer.echo(f"{folder}: {_summary(result)}")
 

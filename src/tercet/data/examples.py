@@ -89,6 +89,16 @@ def dialogue_examples(rows: Iterable[Row], *, turns: str) -> Iterator[Example]:
             )
 
 
+def translation_examples(rows: Iterable[Row], *, source: str, target: str) -> Iterator[Example]:
+    """Examples of a translation, the context, with the text that it translates."""
+    for row in rows:
+        yield Example(
+            context=check_column(row, target, check_text),
+            candidates=(check_column(row, source, check_text),),
+            location=row.location,
+        )
+
+
 def document_examples(rows: Iterable[Row], *, text: str) -> Iterator[Example]:
     """Examples of each sentence of a document with the sentence that follows it."""
     for row in rows:

@@ -25,6 +25,8 @@ ROLE_NAMES: dict[str, tuple[str, ...]] = {
     "candidates": ("candidates", "choices", "options", "replies", "responses"),
     "label": ("label", "correct", "gold", "answer_index", "index"),
     "scores": ("scores", "teacher_scores"),
+    "source": ("source", "src", "source_text"),
+    "target": ("target", "tgt", "target_text", "translation"),
     "turns": ("turns", "dialogue", "dialog", "conversation", "messages", "utterances"),
 }  # fmt: skip
 """What columns of each role are usually called."""
@@ -32,7 +34,15 @@ ROLE_NAMES: dict[str, tuple[str, ...]] = {
 LIST_ROLES = ("candidates", "scores", "turns")
 """Roles whose values are lists."""
 
-GUESSED: tuple[ReaderKind, ...] = ("triplets", "scored", "choices", "dialogues", "pairs", "answers")
+GUESSED: tuple[ReaderKind, ...] = (
+    "triplets",
+    "scored",
+    "choices",
+    "dialogues",
+    "pairs",
+    "answers",
+    "translations",
+)
 """The readers that are tried, those with the most particular columns first."""
 
 

@@ -16,6 +16,7 @@ from tercet.data.examples import (
     document_examples,
     pair_examples,
     scored_examples,
+    translation_examples,
 )
 from tercet.data.problems import gathered
 from tercet.data.reservoir import reservoir_sample
@@ -34,6 +35,7 @@ READERS: dict[ReaderKind, Callable[..., Iterator[Example]]] = {
     "scored": scored_examples,
     "dialogues": dialogue_examples,
     "documents": document_examples,
+    "translations": translation_examples,
     "retrieval": retrieval_examples,
 }
 """Each takes rows and the column of each role by name; ``retrieval`` takes three files and its columns."""

@@ -15,8 +15,11 @@ LANGUAGES: tuple[Language, ...] = get_args(Language)
 KINDS = ("faq", "chats", "dialogues", "pairs")
 RETRIEVAL_SETS = ("abstracts.en",)
 """Folders with a corpus, queries and judgements, in the shape of BEIR."""
+PARALLEL = "parallel.en-ko"
+"""Sentences with their translations."""
 NAMES = (
     *(f"{kind}.{language}" for kind in KINDS for language in LANGUAGES),
+    PARALLEL,
     *(f"{name}/{part}" for name in RETRIEVAL_SETS for part in ("corpus", "queries")),
 )
 

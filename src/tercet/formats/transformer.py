@@ -113,7 +113,7 @@ def _read_extended(
         raise ModelError(f"{folder} extends {base}, which is an extension itself: name its base instead")
     transformer, report = read_transformer(base_folder, auto_class, new_labels=new_labels)
     extend(cast("PreTrainedModel", transformer.base_model), read_tensors(folder / EXTENSION), folder)
-    return transformer, report
+    return transformer, report._replace(extra=())  # the base may have a head, which nobody asked for
 
 
 def _check_padding(folder: Path, transformer: PreTrainedModel) -> None:

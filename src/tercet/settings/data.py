@@ -10,7 +10,15 @@ from tercet.settings.files import FileConfig
 from tercet.settings.tables import from_table, strings_to_lists
 
 ReaderKind: TypeAlias = Literal[
-    "pairs", "triplets", "answers", "choices", "scored", "dialogues", "documents", "retrieval"
+    "pairs",
+    "triplets",
+    "answers",
+    "choices",
+    "scored",
+    "dialogues",
+    "documents",
+    "translations",
+    "retrieval",
 ]
 READER_KINDS: tuple[ReaderKind, ...] = get_args(ReaderKind)
 
@@ -25,6 +33,7 @@ READER_COLUMNS: dict[ReaderKind, Mapping[str, str | None]] = {
     "scored": {"context": "context", "candidates": "candidates", "scores": "scores"},
     "dialogues": {"turns": "turns"},
     "documents": {"text": "text"},
+    "translations": {"source": "source", "target": "target"},
     "retrieval": {
         "id": "_id",
         "text": "text",
@@ -50,7 +59,8 @@ class DataConfig:
     ``answers``: a context and its answer, optionally with negatives. ``choices``: a context, candidates, and
     the index of the right one. ``scored``: a context, candidates, and a teacher's score of each.
     ``dialogues``: turns, each of which answers those before it. ``documents``: sentences, each followed by
-    the next. ``retrieval``: queries with relevant documents."""
+    the next. ``translations``: a text and its translation into another language. ``retrieval``: queries with
+    relevant documents."""
     columns: dict[str, str] = field(default_factory=dict)
     """Column names by role, where they differ from the reader's defaults."""
     labels: tuple[str, ...] = ()
@@ -89,6 +99,8 @@ class DataConfig:
         _ = self.file  # checks delimiter and encoding
         if self.reader == "retrieval":
             self._check_retrieval()
+        if self.reader == "translations" and self.both_directions:
+            raise InputError("both_directions exchanges texts, and a source is not a translation: remove it")
         if self.limit is not None:
             check_count("limit", self.limit)
         for name in ("drop_overlap", "both_directions", "skip_empty"):

@@ -15,7 +15,12 @@ RANKED_READERS: tuple[ReaderKind, ...] = (
 """Readers of rows with a right candidate."""
 
 OBJECTIVES_BY_READER: dict[ScorerKind, dict[ReaderKind, ObjectiveKind]] = {
-    "bi": {**dict.fromkeys(RANKED_READERS, "in_batch"), "pairs": "cosine", "scored": "kl_divergence"},
+    "bi": {
+        **dict.fromkeys(RANKED_READERS, "in_batch"),
+        "pairs": "cosine",
+        "scored": "kl_divergence",
+        "translations": "translation",
+    },
     "poly": {**dict.fromkeys(RANKED_READERS, "in_batch"), "scored": "kl_divergence"},
     "cross": {**dict.fromkeys(RANKED_READERS, "listwise"), "pairs": "bce"},
 }

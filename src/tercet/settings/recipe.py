@@ -14,6 +14,7 @@ from tercet.settings.default_objective import default_negatives, default_objecti
 from tercet.settings.models import AdapterConfig, ModelSpec
 from tercet.settings.tables import check_keys, check_types, from_table, set_value, subtable
 from tercet.settings.training import BatchConfig, ObjectiveConfig, TrainingConfig
+from tercet.settings.vocabulary import VocabularyConfig
 
 TABLES = (
     "about",
@@ -26,6 +27,7 @@ TABLES = (
     "batches",
     "training",
     "adapter",
+    "vocabulary",
 )
 SPLITS = ("train", "dev", "test")
 SPEC_FIELDS = tuple(each.name for each in fields(ModelSpec) if each.name != "settings")
@@ -45,6 +47,8 @@ class Recipe:
     batches: BatchConfig
     training: TrainingConfig
     adapter: AdapterConfig | None = None
+    vocabulary: VocabularyConfig | None = None
+    """New word pieces, learnt from the translations of the training data."""
     about: str = ""
     teachers: tuple[str, ...] = ()
     """Models whose mean score replaces the targets of the data; in a file, ``teacher`` names one or a
@@ -64,6 +68,8 @@ class Recipe:
             raise InputError(f"teacher_lexical_weight must be at least 0, got {self.teacher_lexical_weight}")
         if self.teacher_lexical_weight and not self.teachers:
             raise InputError("teacher_lexical_weight needs a teacher: name one")
+        if self.vocabulary is not None and self.adapter is not None:
+            raise InputError("adapters freeze new word pieces: remove [adapter] or [vocabulary]")
 
     def resolved(self) -> dict[str, Any]:
         """Every setting, as JSON can represent it."""
@@ -73,7 +79,7 @@ class Recipe:
             "teacher_lexical_weight": self.teacher_lexical_weight,
             "model": self.model.resolved(),
         }
-        for name in ("train", "dev", "test", "objective", "batches", "training", "adapter"):
+        for name in ("train", "dev", "test", "objective", "batches", "training", "adapter", "vocabulary"):
             part = getattr(self, name)
             table[name] = None if part is None else asdict(part)
         return table | {"after": None if self.after is None else self.after.resolved()}
@@ -136,7 +142,7 @@ def make_recipe(table: Mapping[str, Any], *, name: str, after: Recipe | None = N
     if "train" not in data:
         raise InputError(f"{name} has no training data: add a table [data.train] with files = ...")
     splits = {split: data_from_table(data[split], f"{name}, [data.{split}]") for split in data}
-    adapter = table.get("adapter")
+    adapter, vocabulary = table.get("adapter"), table.get("vocabulary")
     model = _model_spec(subtable(table, "model", name), f"{name}, [model]", trained=after is not None)
     objective = _objective(subtable(table, "objective", name), name, model, splits["train"], after)
     negatives = default_negatives(objective.kind, splits["train"])
@@ -154,6 +160,9 @@ def make_recipe(table: Mapping[str, Any], *, name: str, after: Recipe | None = N
         batches=from_table(BatchConfig, batches, f"{name}, [batches]"),
         training=from_table(TrainingConfig, subtable(table, "training", name), f"{name}, [training]"),
         adapter=None if adapter is None else from_table(AdapterConfig, adapter, f"{name}, [adapter]"),
+        vocabulary=None
+        if vocabulary is None
+        else from_table(VocabularyConfig, vocabulary, f"{name}, [vocabulary]"),
     )
 
 

@@ -4,7 +4,15 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 from tercet.errors import InputError
-from tercet.inputs import check_choice, check_count, check_flag, check_scale, check_seed, check_string
+from tercet.inputs import (
+    check_choice,
+    check_count,
+    check_factor,
+    check_flag,
+    check_scale,
+    check_seed,
+    check_string,
+)
 
 ConcatenationPart: TypeAlias = Literal["u", "v", "difference", "product"]
 Distance: TypeAlias = Literal["euclidean", "cosine", "manhattan"]
@@ -16,6 +24,7 @@ ObjectiveKind: TypeAlias = Literal[
     "in_batch",
     "margin_mse",
     "kl_divergence",
+    "translation",
     "bce",
     "cross_entropy",
     "listwise",
@@ -37,8 +46,8 @@ class ObjectiveConfig:
     kind: ObjectiveKind
     """Bi-encoders: ``softmax`` (labels), ``cosine`` (scores), ``cosent`` (order of scores), ``triplet``. Bi-
     and poly-encoders: ``in_batch`` (answers, with in-batch negatives), ``margin_mse`` and ``kl_divergence``
-    (a teacher's scores). Cross-encoders: ``bce`` (scores), ``cross_entropy`` (labels), ``listwise``
-    (answers)."""
+    (a teacher's scores). Bi-encoders: ``translation`` (a teacher's vectors, on parallel text).
+    Cross-encoders: ``bce`` (scores), ``cross_entropy`` (labels), ``listwise`` (answers)."""
     concatenation: tuple[ConcatenationPart, ...] = ("u", "v", "difference")
     """``softmax``: the features of the classifier, from the two vectors."""
     num_labels: int = 3
@@ -48,14 +57,22 @@ class ObjectiveConfig:
     distance: Distance = "euclidean"
     """``triplet``: the distance of two vectors."""
     score_scale: float | None = None
-    """``in_batch``, ``cosent``, ``margin_mse``, ``kl_divergence``: multiplies the scores in the loss.
-    Default: 20 for cosines, whose softmax is flat without it; 1 for dot products and ``margin_mse``."""
+    """``in_batch``, ``cosent``, ``margin_mse``, ``kl_divergence``, ``translation``: multiplies the scores in
+    the loss. Default: 20 for cosines, whose softmax is flat without it; 1 for dot products and
+    ``margin_mse``."""
     temperature: float = 1.0
     """``kl_divergence``: divides the scores of student and teacher."""
     min_score: float = 0.0
     """``cosine``, ``cosent`` and ``bce``: the target score of unrelated texts."""
     max_score: float = 1.0
     """``cosine``, ``cosent`` and ``bce``: the target score of equivalent texts."""
+    cosine_weight: float = 5.0
+    """``translation``: weight of 1 − cosine between a translation's vector and the teacher's vector of its
+    source."""
+    softmax_weight: float = 0.5
+    """``translation``: weight of the cross-entropy of the right source among those of the batch."""
+    source_weight: float = 5.0
+    """``translation``: weight of 1 − cosine between a source's vector and the teacher's."""
 
     def __post_init__(self) -> None:
         check_choice("kind", self.kind, OBJECTIVE_KINDS)
@@ -68,6 +85,8 @@ class ObjectiveConfig:
             raise InputError(f"concatenation needs at least one of {', '.join(CONCATENATION_PARTS)}")
         for part in self.concatenation:
             check_choice("concatenation", part, CONCATENATION_PARTS)
+        for name in ("cosine_weight", "softmax_weight", "source_weight"):
+            check_factor(name, getattr(self, name))
         if not self.min_score < self.max_score:
             raise InputError(f"min_score must be below max_score, got {self.min_score} and {self.max_score}")
 
@@ -109,6 +128,8 @@ class TrainingConfig:
     """Number of epochs. The best checkpoint is kept, so one too many costs only time."""
     learning_rate: float = 1e-4
     """Peak learning rate. 1e-4 suits MiniLM and other small models; a BERT of 12 layers needs 2e-5."""
+    vocabulary_learning_rate: float = 2e-3
+    """Peak learning rate of the pieces that ``[vocabulary]`` adds, which know least."""
     optimizer: OptimizerKind = "adamw"
     betas: tuple[float, float] = (0.9, 0.999)
     """Decay rates of the optimizer's moments."""
@@ -155,7 +176,14 @@ class TrainingConfig:
         for name in ("epochs", "gradient_accumulation_steps", "evals_per_epoch", "save_total_limit"):
             check_count(name, getattr(self, name))
         check_seed(self.seed)
-        for name in ("learning_rate", "weight_decay", "warmup", "max_grad_norm", "freeze_layers"):
+        for name in (
+            "learning_rate",
+            "vocabulary_learning_rate",
+            "weight_decay",
+            "warmup",
+            "max_grad_norm",
+            "freeze_layers",
+        ):
             if not 0 <= getattr(self, name) < float("inf"):
                 raise InputError(f"{name} must be at least 0, got {getattr(self, name)}")
         if self.patience is not None:

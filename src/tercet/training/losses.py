@@ -98,6 +98,11 @@ def kl_divergence(scores: Tensor, teacher: Tensor, *, temperature: float) -> Ten
     return kl_div(student, wanted, reduction="batchmean", log_target=True) * temperature**2
 
 
+def cosine_distance(vectors: Tensor, targets: Tensor) -> Tensor:
+    """``1 − cos(u, v)`` of vectors and targets ``[B, D]``."""
+    return 1 - cosine_similarity(vectors, targets, dim=-1).mean()
+
+
 def _distances(left: Tensor, right: Tensor, distance: Distance) -> Tensor:
     """``[B]``: the distance of the two vectors of each row."""
     if distance == "cosine":

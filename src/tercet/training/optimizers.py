@@ -13,6 +13,7 @@ from transformers import (
 )
 
 from tercet.settings.training import OptimizerKind, TrainingConfig
+from tercet.training.grown_embedding import GrownEmbedding
 
 PLATEAU_FACTOR = 0.4
 
@@ -24,8 +25,15 @@ OPTIMIZERS: dict[OptimizerKind, Callable[..., optim.Optimizer]] = {
 
 
 def make_optimizer(module: nn.Module, settings: TrainingConfig) -> optim.Optimizer:
-    """The optimizer of all trainable weights; biases and norms have no weight decay."""
-    trainable = [weight for weight in module.parameters() if weight.requires_grad]
+    """The optimizer of all trainable weights; biases, norms and new word vectors have no weight decay."""
+    new = [
+        part.new for part in module.modules() if isinstance(part, GrownEmbedding) and part.new.requires_grad
+    ]
+    trainable = [
+        weight
+        for weight in module.parameters()
+        if weight.requires_grad and not any(weight is each for each in new)
+    ]
     groups = [
         {
             "params": [weight for weight in trainable if weight.dim() > 1],
@@ -33,6 +41,8 @@ def make_optimizer(module: nn.Module, settings: TrainingConfig) -> optim.Optimiz
         },
         {"params": [weight for weight in trainable if weight.dim() <= 1], "weight_decay": 0.0},
     ]
+    if new:
+        groups.append({"params": new, "weight_decay": 0.0, "lr": settings.vocabulary_learning_rate})
     fused = {"fused": True} if settings.optimizer != "adamax" else {}  # one kernel for all weights
     return OPTIMIZERS[settings.optimizer](groups, lr=settings.learning_rate, betas=settings.betas, **fused)
 

@@ -1,7 +1,8 @@
 """One training run, from recipe to model: prepare, train, finish.
 
 The run's folder is described in ``run_folder``. With adapters, ``adapter`` contains the model in a few
-megabytes. If the recipe has ``after``, the run of that recipe is in ``before``.
+megabytes; so does ``extension``, if ``[vocabulary]`` asks for it. If the recipe has ``after``, the run of
+that recipe is in ``before``.
 """
 
 from collections.abc import Sequence
@@ -13,9 +14,11 @@ import torch
 
 from tercet.errors import InputError
 from tercet.formats.adapters import Adapters
+from tercet.formats.extended import save_extension
 from tercet.formats.from_spec import make_scorer
 from tercet.formats.sources import resolve_model
 from tercet.records import Example
+from tercet.scorers.bi import BiEncoder
 from tercet.scorers.kinds import AnyScorer
 from tercet.settings.models import ModelSpec
 from tercet.settings.recipe import Recipe
@@ -23,13 +26,21 @@ from tercet.settings.training import BatchConfig
 from tercet.training.checkpoints import Checkpoints
 from tercet.training.dev_metrics import attention_entropies
 from tercet.training.distributed import cpu_threads, is_first_process, local_device
+from tercet.training.grown_embedding import merge
+from tercet.training.new_language import (
+    check_translation,
+    learns_vectors,
+    wants_extension,
+    with_new_pieces,
+)
 from tercet.training.objectives import Objective, make_objective
 from tercet.training.reporter import Reporter
 from tercet.training.run_folder import RunFolder
 from tercet.training.splits import DataSplits, read_splits
 from tercet.training.targets import Targets, check_variety
 from tercet.training.teacher import with_teacher_scores
-from tercet.training.tokenized import tokenize
+from tercet.training.teacher_vectors import TeacherVectors
+from tercet.training.tokenized import TokenizedExample, tokenize
 from tercet.training.trainer import train
 from tercet.training.truncation import truncated_shares
 
@@ -44,6 +55,9 @@ class Job:
     scorer: AnyScorer
     objective: Objective[Any]
     adapters: Adapters | None
+    vectors: TeacherVectors | None
+    base: str
+    """The model that training started from."""
 
 
 def run_recipe(
@@ -85,6 +99,7 @@ def _prepare(
     later_test: Sequence[Example],
 ) -> Job:
     """Read the data, train the recipe of ``after``, compute the teachers' scores, and create the model."""
+    check_translation(recipe)
     reporter.report("reading data")
     splits = read_splits(recipe, root, later_test=later_test)
     for source in (*recipe.teachers, *([recipe.model.source] if recipe.after is None else [])):
@@ -100,7 +115,7 @@ def _prepare(
             later_test=(*later_test, *splits.test),
         )
     batches = recipe.batches
-    if recipe.teachers:
+    if recipe.teachers and not learns_vectors(recipe):
         reporter.report(f"scoring with the teacher {', '.join(recipe.teachers)}")
         splits = with_teacher_scores(splits, recipe, device=device)
         batches = replace(batches, negatives=0)  # the teacher's data contains them
@@ -109,10 +124,17 @@ def _prepare(
     torch.manual_seed(recipe.training.seed)  # some objectives have weights of their own
     objective = make_objective(recipe.objective, scorer, mini_batch_tokens=batches.mini_batch_tokens)
     _check(recipe, splits, batches, scorer, objective)
+    if recipe.vocabulary is not None:
+        reporter.report("learning word pieces")
+        scorer = with_new_pieces(scorer, splits.train, recipe.vocabulary, seed=spec.seed)
     shares = {name: truncated_shares(scorer, part) for name, part in splits.by_name().items()}
     folder.record_data(splits.by_name(), shares, threads=cpu_threads(scorer.device))
     adapters = None if recipe.adapter is None else Adapters(scorer, recipe.adapter, spec)
-    return Job(recipe, splits, batches, scorer, objective, adapters)
+    vectors = None
+    if learns_vectors(recipe) and isinstance(scorer, BiEncoder):
+        reporter.report(f"encoding with the teacher {recipe.teachers[0]}")
+        vectors = TeacherVectors(recipe.teachers[0], (*splits.train, *splits.dev), student=scorer)
+    return Job(recipe, splits, batches, scorer, objective, adapters, vectors, base=spec.source)
 
 
 def _train_before(
@@ -171,8 +193,8 @@ def _train(job: Job, folder: RunFolder, *, resume: bool, reporter: Reporter) -> 
         job.objective,
         config,
         job.batches,
-        train=tokenize(scorer, splits.train),
-        dev=tokenize(scorer, splits.dev),
+        train=_tokenized(job, splits.train),
+        dev=_tokenized(job, splits.dev),
         folder=folder.checkpoints,
         resume=resume,
         measure=lambda: _dev_metrics(job),
@@ -187,6 +209,11 @@ def _train(job: Job, folder: RunFolder, *, resume: bool, reporter: Reporter) -> 
         "dev": {"examples": len(splits.dev), **_dev_metrics(job)},
     }
     return result | _test_results(job)
+
+
+def _tokenized(job: Job, examples: Sequence[Example]) -> list[TokenizedExample]:
+    tokens = tokenize(job.scorer, examples)
+    return tokens if job.vectors is None else job.vectors.as_targets(examples, tokens)
 
 
 def _dev_metrics(job: Job) -> dict[str, float]:
@@ -205,8 +232,13 @@ def _test_results(job: Job) -> dict[str, Any]:
 
 
 def _finish(job: Job, folder: RunFolder, result: dict[str, Any]) -> dict[str, Any]:
-    """Save the adapters, the model and the results."""
-    if job.adapters is not None and is_first_process():
-        folder.remove_adapter()
-        job.adapters.save(folder.adapter)
+    """Save the adapters or the extension, the model and the results."""
+    merge(job.scorer.backbone.transformer)
+    if is_first_process():
+        if job.adapters is not None:
+            folder.remove_model(folder.adapter)
+            job.adapters.save(folder.adapter)
+        if isinstance(job.scorer, BiEncoder) and wants_extension(job.recipe):
+            folder.remove_model(folder.extension)
+            save_extension(job.scorer, job.base, folder.extension)
     return folder.finish(result | {"fingerprint": job.scorer.fingerprint}, job.scorer.save)

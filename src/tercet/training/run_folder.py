@@ -34,8 +34,9 @@ if TYPE_CHECKING:
 _MODEL_FILES = ("*.json", "*.safetensors", "*.txt", "*.md", "*.model", "*.jinja")
 _is_run_file = matches(
     *("config.json", "data.json", "environment.json", "metrics.jsonl", "curves.png", "result.json", ".lock"),
-    *(".????????????.partial", ".????????????.partial/*", "model", "adapter", "before", "checkpoints"),
-    *(f"{folder}/{file}" for folder in ("model", "adapter") for file in _MODEL_FILES),
+    *(".????????????.partial", ".????????????.partial/*", "model", "adapter", "extension", "before"),
+    "checkpoints",
+    *(f"{folder}/{file}" for folder in ("model", "adapter", "extension") for file in _MODEL_FILES),
     *("checkpoints/checkpoint-*[0-9]", "checkpoints/tensorboard/*"),
     *(f"checkpoints/checkpoint-*[0-9]/{file}" for file in CHECKPOINT_FILES),
 )
@@ -48,6 +49,7 @@ class RunFolder:
         self.path = path
         self.model = path / "model"
         self.adapter = path / "adapter"
+        self.extension = path / "extension"
         self.before = path / "before"
         self.checkpoints = path / "checkpoints"
         self.metrics = path / "metrics.jsonl"
@@ -127,14 +129,15 @@ class RunFolder:
         with writing(self.path):
             remove_folder(self.path, lambda name: _is_run_file(_without_before(name)))
 
-    def remove_adapter(self) -> None:
-        """Delete the adapters of a run that was killed just after it had written them."""
-        remove_folder(self.adapter, matches(*_MODEL_FILES))
+    @staticmethod
+    def remove_model(folder: Path) -> None:
+        """Delete the adapters or the extension of a run that was killed just after it had written them."""
+        remove_folder(folder, matches(*_MODEL_FILES))
 
     def _create(self, *, resume: bool) -> None:
         if self.path.exists() and not self.path.is_dir():
             raise OutputError(f"{self.path} is a file: a run needs a folder")
-        for folder in (self.checkpoints, self.adapter, self.before):
+        for folder in (self.checkpoints, self.adapter, self.extension, self.before):
             if folder.is_symlink():  # a run deletes old files there
                 raise OutputError(f"{folder} is a link, and a run needs a folder: replace it by one")
         if resume and not self._config.is_file() and not self._has_no_results():

@@ -1,10 +1,15 @@
-"""Kinds of targets (answers, scores, labels, teacher scores) and their checks. Errors name the row."""
+"""Kinds of targets (answers, scores, labels, what a teacher says) and their checks. Errors name the row."""
 
 from collections.abc import Sequence
 from enum import Enum
 
+from tercet.data.overlap import comparison_key
 from tercet.errors import DataError
+from tercet.inputs import SHOWN_CHARACTERS, shortened
 from tercet.records import Example
+
+MIN_SOURCES = 0.1
+"""The least share of different sources among rows of parallel text."""
 
 
 class Targets(Enum):
@@ -18,6 +23,8 @@ class Targets(Enum):
     """One label for a pair."""
     TEACHER = "teacher"
     """A teacher's score for each candidate."""
+    VECTORS = "vectors"
+    """A teacher's vector of the only candidate."""
 
 
 def check_answers(examples: Sequence[Example], *, min_candidates: int = 1) -> None:
@@ -62,6 +69,33 @@ def check_teacher_scores(examples: Sequence[Example]) -> None:
                 f"{example.location}: distillation needs at least two candidates with a teacher's score "
                 f"each, got {len(example.targets)} scores for {len(example.candidates)} candidates"
             )
+
+
+def check_translations(examples: Sequence[Example]) -> None:
+    """Raise unless every example is a text with its translation, and most of the two differ."""
+    for example in examples:
+        if example.targets or len(example.candidates) != 1 or not isinstance(example.context, str):
+            raise DataError(
+                f"{example.location}: the objective learns from a text and its translation: set reader = "
+                '"translations"'
+            )
+    equal = [
+        example
+        for example in examples
+        if comparison_key(example.context) == comparison_key(example.candidates[0])
+    ]
+    if 2 * len(equal) > len(examples):
+        raise DataError(
+            f"{len(equal)} of {len(examples)} rows have the same text as source and as target, the first at "
+            f"{equal[0].location}: name the columns of two languages"
+        )
+    sources = {example.candidates[0] for example in examples}
+    if len(sources) < MIN_SOURCES * len(examples):
+        raise DataError(
+            f"{len(examples)} rows have only {len(sources)} different sources, such as "
+            f"{shortened(min(sources), SHOWN_CHARACTERS)!r}: name the column with the texts in the teacher's "
+            "language"
+        )
 
 
 def check_variety(examples: Sequence[Example], targets: Targets, *, split: str) -> None:

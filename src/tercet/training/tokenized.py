@@ -23,7 +23,7 @@ class TokenizedExample:
 
     context: Ids
     candidates: tuple[Ids, ...]
-    targets: tuple[float, ...]
+    targets: Sequence[float]
     location: str = ""
 
     @property

@@ -28,7 +28,8 @@ def make_tokenizer(
     rust.normalizer = normalizers.BertNormalizer(lowercase=lowercase, strip_accents=False)
     rust.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     rust.decoder = decoders.WordPiece()
-    rust.model = models.WordPiece(_pieces(rust, list(texts), size=size), unk_token=UNKNOWN)
+    found = learn_pieces(rust, list(texts), size=size, special=SPECIAL)
+    rust.model = models.WordPiece(found, unk_token=UNKNOWN)
     rust.add_special_tokens(list(SPECIAL))
     rust.post_processor = TemplateProcessing(
         single=f"{CLS} $A {SEP}",
@@ -46,20 +47,29 @@ def make_tokenizer(
     return PreTrainedTokenizerFast(tokenizer_object=rust, model_max_length=max_tokens, **names)
 
 
-def _pieces(rust: Tokenizer, texts: Sequence[str], *, size: int) -> dict[str, int]:
+def learn_pieces(
+    rust: Tokenizer, texts: Sequence[str], *, size: int, special: Sequence[str] = (), min_frequency: int = 0
+) -> dict[str, int]:
     """Word pieces and their ids, reproducible for the same texts.
 
     By default, the trainer numbers characters in the order of a hash map, which decides between equally
     frequent pieces. Passing them as special tokens fixes their ids.
+
+    Args:
+        rust: its normalizer and its pre-tokenizer make words of the texts.
+        special: tokens that come first.
+        min_frequency: how often a piece of several letters must occur.
     """
-    characters = Counter(character for text in texts for character in rust.normalizer.normalize_str(text))
+    normalize = str if rust.normalizer is None else rust.normalizer.normalize_str
+    characters = Counter(character for text in texts for character in normalize(text))
     common = [character for character, _ in characters.most_common(size // 4) if not character.isspace()]
     if not common:
         raise DataError("there is no text to learn a vocabulary from")
     inside = [f"{CONTINUES}{character}" for character in sorted(common)]
     trainer = trainers.WordPieceTrainer(
         vocab_size=size,
-        special_tokens=[*SPECIAL, *inside],
+        min_frequency=min_frequency,
+        special_tokens=[*special, *inside],
         initial_alphabet=common,
         limit_alphabet=len(common),
         show_progress=False,

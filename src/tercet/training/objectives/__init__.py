@@ -10,6 +10,7 @@ from tercet.training.objectives.bi import CoSent, Cosine, Softmax, Triplet
 from tercet.training.objectives.cross import Bce, CrossEntropy, Listwise
 from tercet.training.objectives.distillation import KlDivergence, MarginMse
 from tercet.training.objectives.in_batch import InBatch
+from tercet.training.objectives.translation import Translation
 from tercet.training.targets import Targets
 
 OBJECTIVES: dict[ObjectiveKind, type[Objective[Any]]] = {
@@ -20,6 +21,7 @@ OBJECTIVES: dict[ObjectiveKind, type[Objective[Any]]] = {
     "in_batch": InBatch,
     "margin_mse": MarginMse,
     "kl_divergence": KlDivergence,
+    "translation": Translation,
     "bce": Bce,
     "cross_entropy": CrossEntropy,
     "listwise": Listwise,

@@ -29,6 +29,7 @@ from tercet.training.targets import (
     check_labels,
     check_scores,
     check_teacher_scores,
+    check_translations,
 )
 from tercet.training.tokenized import Ids, TokenizedExample
 
@@ -83,6 +84,7 @@ class Objective(nn.Module, ABC, Generic[Trained]):
             ),
             Targets.LABELS: partial(check_labels, num_labels=self.num_labels(scorer)),
             Targets.TEACHER: check_teacher_scores,
+            Targets.VECTORS: check_translations,
         }
         checks[self.targets](examples)
 
