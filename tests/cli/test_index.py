@@ -96,7 +96,7 @@ def test_damage_is_found_and_repaired(index: str) -> None:
     file.write_bytes(file.read_bytes()[:-10])
     broken = tercet("index", "verify", index)
     assert broken.returncode == 1
-    assert f"to repair it, run: tercet index repair {index}" in broken.stdout
+    assert f"to repair what can be, run: tercet index repair {index}" in broken.stdout
     assert_fails(tercet("search", index, "a dog"), 'run "tercet index repair"')
     assert tercet("index", "repair", index).stdout == f"{index}: 5 candidates, 5 of them encoded again\n"
     assert found(index, "a dog ran", "-k", "1") == ["k1"]

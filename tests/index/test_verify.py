@@ -206,6 +206,27 @@ def test_a_setting_that_is_not_json_cannot_be_repaired_and_says_what_to_do(store
         Store(store.path)
 
 
+@pytest.mark.parametrize(
+    ("table", "before", "after"),
+    [
+        ("segments", "manifest_digest", "manifest_diggst"),
+        ("candidates", "text TEXT", "text TEXU"),
+        ("chunks", "stop INTEGER NOT NULL", "stop INTEGER"),
+        ("totals", "last INTEGER", "last REAL"),
+        ("chunks_of_candidate", "chunks (candidate)", "chunks (number)"),
+    ],
+)
+def test_an_index_whose_tables_have_other_definitions_is_refused(
+    store: Store, table: str, before: str, after: str
+) -> None:
+    change_schema = "UPDATE sqlite_master SET sql = replace(sql, ?, ?) WHERE name = ?"
+    with closing(sqlite3.connect(store.path / DATABASE)) as connection, connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        assert connection.execute(change_schema, [before, after, table]).rowcount == 1
+    with pytest.raises(BrokenIndexError, match=f"the definition of {table} was modified: restore the index"):
+        Store(store.path)
+
+
 def test_rows_change_only_in_a_transaction(store: Store) -> None:
     with pytest.raises(RuntimeError, match="in one transaction"):
         store.database.set_metadata({"model": "other"})
