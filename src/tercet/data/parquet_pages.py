@@ -28,13 +28,12 @@ def page_sizes(file: BinaryIO, chunk: Any) -> Iterator[int]:
     while position < end and values < chunk.num_values:
         file.seek(position)
         header = _struct(file, depth=0)
-        sizes = [header.get(field) for field in (PACKED_SIZE, UNPACKED_SIZE)]
-        if not all(isinstance(size, int) and size >= 0 for size in sizes):
+        packed, unpacked = header.get(PACKED_SIZE, -1), header.get(UNPACKED_SIZE, -1)
+        if not isinstance(packed, int) or not isinstance(unpacked, int) or min(packed, unpacked) < 0:
             raise PageHeaderError(f"the page at byte {position:,} has no valid size")
-        kind = header.get(DATA_PAGE) or header.get(DATA_PAGE_V2) or {}
-        values += max(0, kind.get(VALUES, 0))
-        position = file.tell() + sizes[0]
-        yield sizes[1]
+        values += _values(header)
+        position = file.tell() + packed
+        yield unpacked
 
 
 def _start(chunk: Any) -> int:
@@ -42,6 +41,13 @@ def _start(chunk: Any) -> int:
     first = int(chunk.data_page_offset)
     dictionary = chunk.dictionary_page_offset if chunk.has_dictionary_page else None
     return min(first, dictionary) if dictionary else first
+
+
+def _values(header: dict[int, Any]) -> int:
+    """The number of values of a page; 0 for a dictionary."""
+    kinds = [header.get(field) for field in (DATA_PAGE, DATA_PAGE_V2)]
+    counts = [kind.get(VALUES) for kind in kinds if isinstance(kind, dict)]
+    return sum(count for count in counts if isinstance(count, int) and count > 0)
 
 
 def _struct(file: BinaryIO, *, depth: int) -> dict[int, Any]:
