@@ -12,6 +12,8 @@ from tests.cli.command import assert_fails, assert_refused, tercet, tercet_proce
 
 import tercet as library
 from tercet import retrieve as tercet_retrieve
+from tercet.cli.index import compact
+from tercet.index.store import GRAPH_THRESHOLD
 
 FolderOf = Callable[[str], Path]
 
@@ -88,6 +90,10 @@ def test_a_reranker_reorders_the_best(index: str, tiny_folder: FolderOf, tmp_pat
 def _texts(index: str) -> str:
     hits = json.loads(tercet("search", index, "a dog", "-k", "9", "--json").stdout)["hits"]
     return "\n".join(hit["text"] for hit in hits)
+
+
+def test_the_help_says_from_how_many_vectors_on_a_graph_is_built() -> None:
+    assert f"build an HNSW graph from {GRAPH_THRESHOLD:,} vectors on" in str(compact.__doc__)
 
 
 def test_damage_is_found_and_repaired(index: str) -> None:

@@ -8,7 +8,7 @@ from tokenizers import models, normalizers
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from tercet.errors import InputError, ModelError
-from tercet.text.tokenizer import Passage, Tokenizer, tokenizer_errors
+from tercet.text.tokenizer import SEGMENTS, Passage, Tokenizer, tokenizer_errors
 
 BEGIN, END = 0, 2
 
@@ -92,6 +92,14 @@ def test_a_saved_tokenizer_keeps_its_special_tokens(tmp_path: Path) -> None:
     loaded = AutoTokenizer.from_pretrained(tmp_path)
     ids = Tokenizer(loaded, max_tokens=9).encode([Passage("a dog")])[0].ids
     assert (ids[0], ids[-1]) == (BEGIN, END)
+
+
+def test_a_saved_tokenizer_keeps_the_segments_that_distinguish_the_texts_of_a_pair(tmp_path: Path) -> None:
+    pretrained = make_tokenizer()
+    assert SEGMENTS not in pretrained.model_input_names
+    Tokenizer(pretrained, max_tokens=9).use_segments()
+    pretrained.save_pretrained(tmp_path)
+    assert AutoTokenizer.from_pretrained(tmp_path).model_input_names[-1] == SEGMENTS
 
 
 def test_lowercasing_keeps_the_normalizer_of_the_folder_and_needs_none() -> None:
