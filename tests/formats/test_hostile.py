@@ -115,6 +115,15 @@ def test_a_config_that_asks_for_too_much_is_refused_at_once(
     assert_refused(plain, words, str(plain))
 
 
+@pytest.mark.parametrize("number", ["NaN", "-Infinity", "1e999"])
+@pytest.mark.parametrize("key", ["hidden_dropout_prob", "attention_probs_dropout_prob", "layer_norm_eps"])
+def test_a_config_with_a_number_that_is_not_finite_is_refused(plain: Path, key: str, number: str) -> None:
+    change(plain / "config.json", **{key: 12345})
+    config = (plain / "config.json").read_text()
+    (plain / "config.json").write_text(config.replace("12345", number))
+    assert_refused(plain, f"numbers in {plain / 'config.json'} must be finite, got {key} = ")
+
+
 def test_layers_of_modernbert_are_not_listed_before_they_are_counted(
     tiny_folder: FolderOf, tmp_path: Path
 ) -> None:
