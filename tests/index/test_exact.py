@@ -309,3 +309,9 @@ def test_a_row_that_equals_the_threshold_reaches_it() -> None:
     products = np.zeros((ROWS_PER_RUN + 2, 2), dtype=np.float32)
     products[3, 1] = products[ROWS_PER_RUN, 0] = 0.5  # in a whole run, and after it
     assert rows_reaching(products, 0.5).tolist() == [3, ROWS_PER_RUN]
+
+
+@pytest.mark.parametrize("norm", [0.25, 4.0])
+def test_the_largest_norm_is_that_of_the_longest_vector_or_slightly_more(norm: float) -> None:
+    vectors = norm * random_units(9, 16) * np.linspace(0.1, 1, 9, dtype=np.float32)[:, None]
+    assert norm * (1 - 1e-6) <= Segment.of(np.arange(9), vectors).max_norm < 1.05 * norm

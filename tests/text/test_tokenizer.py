@@ -117,6 +117,34 @@ def test_an_unknown_token_outside_the_vocabulary_is_never_found() -> None:
     assert [(span.start, span.end, span.unknown) for span in spans] == [(0, 3, False), (4, 7, False)]
 
 
+def test_an_unknown_token_is_marked_where_it_is(pretrained: PreTrainedTokenizerBase) -> None:
+    spans = Tokenizer(pretrained, max_tokens=16).spans("cat \u9fff dog")
+    assert [(span.start, span.end, span.unknown) for span in spans] == [
+        (0, 3, False),
+        (4, 5, True),
+        (6, 9, False),
+    ]
+
+
+@pytest.mark.parametrize("prompt", ["", "the "])
+def test_ids_without_special_tokens_become_those_of_their_text(
+    pretrained: PreTrainedTokenizerBase, prompt: str
+) -> None:
+    tokenizer = Tokenizer(pretrained, max_tokens=6)
+    for text in ("cat dog", "cat dog bird fish cat dog bird"):  # the second is truncated
+        (bare,) = tokenizer.bare_ids([text])
+        assert tokenizer.from_ids(bare, prompt=prompt) == tokenizer.encode([Passage(text)], prompt=prompt)[0]
+
+
+def test_ids_that_are_not_in_the_vocabulary_are_refused(pretrained: PreTrainedTokenizerBase) -> None:
+    tokenizer = Tokenizer(pretrained, max_tokens=6)
+    size = len(pretrained)
+    assert tokenizer.from_ids([0, size - 1]).ids == [BEGIN, 0, size - 1, END]
+    for ids, got in (([size], size), ([3, -1], -1), ([], "none")):
+        with pytest.raises(InputError, match=f"each from 0 to {size - 1}, got {got}"):
+            tokenizer.from_ids(ids)
+
+
 def test_an_error_of_the_library_can_be_printed() -> None:
     with pytest.raises(ModelError, match="d800") as raised, tokenizer_errors("tokenizer.json"):
         raise ValueError("current value: \ud800")
