@@ -124,6 +124,13 @@ def test_a_config_with_a_number_that_is_not_finite_is_refused(plain: Path, key: 
     assert_refused(plain, f"numbers in {plain / 'config.json'} must be finite, got {key} = ")
 
 
+def test_a_module_with_a_number_that_is_not_finite_is_refused(tiny: tercet.BiEncoder, tmp_path: Path) -> None:
+    folder = tiny.save(tmp_path / "saved")
+    (file,) = folder.glob("*_Pooling/config.json")
+    file.write_text(file.read_text().replace("{", '{"embedding_dimension": Infinity, "other": 1,', 1))
+    assert_refused(folder, f"numbers in {file} must be finite, got embedding_dimension = inf")
+
+
 def test_layers_of_modernbert_are_not_listed_before_they_are_counted(
     tiny_folder: FolderOf, tmp_path: Path
 ) -> None:

@@ -75,6 +75,11 @@ def test_left_truncation_of_the_folder_keeps_the_end_of_every_text() -> None:
     assert words(pretrained, encoded.ids) == "<s> two three </s>"
 
 
+def test_max_tokens_may_leave_room_for_one_token(pretrained: PreTrainedTokenizerBase) -> None:
+    (tokens,) = Tokenizer(pretrained, max_tokens=3).encode([Passage("cat dog")])
+    assert words(pretrained, tokens.ids[1:-1]) == "cat"
+
+
 def test_max_tokens_without_room_for_text_is_refused(pretrained: PreTrainedTokenizerBase) -> None:
     with pytest.raises(InputError, match="leave room for text beside 2 special tokens, got 2"):
         Tokenizer(pretrained, max_tokens=2)

@@ -12,7 +12,6 @@ from torch import nn
 from torch.nn.modules.module import register_module_parameter_registration_hook
 
 from tercet.errors import ModelError
-from tercet.files.structured import not_finite_places
 from tercet.settings.limits import current_limits, exceeds
 
 KEYS = {
@@ -30,16 +29,11 @@ TENSORS_PER_LAYER = 64
 
 
 def check_config_numbers(folder: Path, config: dict[str, Any]) -> None:
-    """Raise if ``config.json`` asks for more layers, widths or labels than allowed, or has NaN or infinity.
+    """Raise if ``config.json`` asks for more layers, widths or labels than allowed.
 
     transformers creates a list of all layers, and of all labels, when it reads the config.
     """
     limits = current_limits()
-    for found in not_finite_places(config):
-        raise ModelError(
-            f"numbers in {folder / 'config.json'} must be finite, got {found}: correct it, or copy the model "
-            "again"
-        )
     for key, number in _numbers(config):
         for limit, pattern in KEYS.items():
             if pattern.search(key) and number > getattr(limits, limit):
