@@ -12,6 +12,8 @@ from tests.cli.command import assert_fails, assert_refused, tercet, tercet_proce
 
 import tercet as library
 from tercet import retrieve as tercet_retrieve
+from tercet.cli.index import compact
+from tercet.index.store import GRAPH_THRESHOLD
 
 FolderOf = Callable[[str], Path]
 
@@ -90,13 +92,17 @@ def _texts(index: str) -> str:
     return "\n".join(hit["text"] for hit in hits)
 
 
+def test_the_help_says_from_how_many_vectors_on_a_graph_is_built() -> None:
+    assert f"build an HNSW graph from {GRAPH_THRESHOLD:,} vectors on" in str(compact.__doc__)
+
+
 def test_damage_is_found_and_repaired(index: str) -> None:
     assert tercet("index", "verify", index).stdout == f"{index}: 5 candidates, no problems\n"
     file = next(Path(index).glob("segments/*/vectors.npy"))
     file.write_bytes(file.read_bytes()[:-10])
     broken = tercet("index", "verify", index)
     assert broken.returncode == 1
-    assert f"to repair it, run: tercet index repair {index}" in broken.stdout
+    assert f"to repair what can be, run: tercet index repair {index}" in broken.stdout
     assert_fails(tercet("search", index, "a dog"), 'run "tercet index repair"')
     assert tercet("index", "repair", index).stdout == f"{index}: 5 candidates, 5 of them encoded again\n"
     assert found(index, "a dog ran", "-k", "1") == ["k1"]

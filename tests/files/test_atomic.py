@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tercet.errors import FileError, OutputError
-from tercet.files.atomic import new_file, new_folder
+from tercet.files.atomic import new_file, new_folder, sync_folder
 from tercet.files.structured import read_json, read_json_list
 
 
@@ -129,3 +129,16 @@ def test_a_full_disk_names_the_file_that_was_being_written(tmp_path: Path, numbe
         new_file(tmp_path / "out"),
     ):
         raise OSError(number, os.strerror(number))
+
+
+def test_a_folder_that_was_synced_is_not_left_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opening, opened = os.open, list[int]()
+
+    def noted(path: Path, flags: int) -> int:
+        opened.append(opening(path, flags))
+        return opened[-1]
+
+    monkeypatch.setattr(os, "open", noted)
+    sync_folder(tmp_path)
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(opened[0])

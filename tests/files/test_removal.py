@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from tercet.errors import OutputError
-from tercet.files.atomic import ABANDONED_AFTER, new_file, new_folder
+from tercet.files.atomic import new_file, new_folder
 from tercet.files.removal import matches, remove_folder
 
 OURS = matches("*.json", "model/*.json")
+A_DAY = 24 * 60 * 60
 
 
 @pytest.fixture
@@ -32,7 +33,7 @@ def ours(tmp_path: Path) -> Path:
     return folder
 
 
-def make_old(path: Path, *, seconds: float = ABANDONED_AFTER + 60) -> None:
+def make_old(path: Path, *, seconds: float = A_DAY + 60) -> None:
     then = time.time() - seconds
     for each in (path, *path.rglob("*")):
         os.utime(each, (then, then), follow_symlinks=False)
@@ -91,7 +92,7 @@ def test_partial_files_of_killed_processes_are_swept_by_the_next_writer(tmp_path
 def test_partial_files_that_somebody_may_be_writing_stay(tmp_path: Path) -> None:
     (tmp_path / ".0123456789ab.partial").write_text("half")
     (tmp_path / ".ba9876543210.partial").mkdir()
-    make_old(tmp_path, seconds=ABANDONED_AFTER - 60)
+    make_old(tmp_path, seconds=A_DAY - 60)
     (tmp_path / ".ba9876543211.partial").mkdir()
     (tmp_path / ".ba9876543211.partial" / "file").touch()
     make_old(tmp_path / ".ba9876543211.partial")

@@ -75,3 +75,18 @@ def test_half_of_a_character_is_refused_and_a_whole_one_is_read(tmp_path: Path) 
         with pytest.raises(FileError, match=r"is not valid JSON: .*surrogates not allowed") as refused:
             read_json(file)
         assert str(refused.value).encode()
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999", "-1E+400", f"{'9' * 400}.5"])
+def test_a_json_file_with_a_number_that_is_not_finite_is_refused(number: str, tmp_path: Path) -> None:
+    file = tmp_path / "config.json"
+    file.write_text(f'{{"layers": [{{"rate": {number}}}]}}')
+    with pytest.raises(FileError, match=r"config\.json must be finite, got layers\[0\]\.rate = "):
+        read_json(file)
+    assert "layers" in read_json(file, finite=False)
+
+
+def test_names_of_strange_numbers_are_texts_like_others(tmp_path: Path) -> None:
+    file = tmp_path / "config.json"
+    file.write_text('{"NaN": "Infinity", "id": 1e100, "hash": "0e123"}')
+    assert read_json(file) == {"NaN": "Infinity", "id": 1e100, "hash": "0e123"}

@@ -115,6 +115,22 @@ def test_a_config_that_asks_for_too_much_is_refused_at_once(
     assert_refused(plain, words, str(plain))
 
 
+@pytest.mark.parametrize("number", ["NaN", "-Infinity", "1e999"])
+@pytest.mark.parametrize("key", ["hidden_dropout_prob", "attention_probs_dropout_prob", "layer_norm_eps"])
+def test_a_config_with_a_number_that_is_not_finite_is_refused(plain: Path, key: str, number: str) -> None:
+    change(plain / "config.json", **{key: 12345})
+    config = (plain / "config.json").read_text()
+    (plain / "config.json").write_text(config.replace("12345", number))
+    assert_refused(plain, f"numbers in {plain / 'config.json'} must be finite, got {key} = ")
+
+
+def test_a_module_with_a_number_that_is_not_finite_is_refused(tiny: tercet.BiEncoder, tmp_path: Path) -> None:
+    folder = tiny.save(tmp_path / "saved")
+    (file,) = folder.glob("*_Pooling/config.json")
+    file.write_text(file.read_text().replace("{", '{"embedding_dimension": Infinity, "other": 1,', 1))
+    assert_refused(folder, f"numbers in {file} must be finite, got embedding_dimension = inf")
+
+
 def test_layers_of_modernbert_are_not_listed_before_they_are_counted(
     tiny_folder: FolderOf, tmp_path: Path
 ) -> None:

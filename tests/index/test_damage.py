@@ -263,8 +263,8 @@ def test_writers_refuse_a_malformed_database_until_it_is_repaired(store: Store) 
 
 def test_a_database_without_its_tables_is_broken(store: Store) -> None:
     edit(store, "DROP TABLE candidates")
-    with pytest.raises(BrokenIndexError, match="no such table"):
-        len(Store(store.path))
+    with pytest.raises(BrokenIndexError, match=r"the definition of candidates, .* was modified"):
+        Store(store.path)
 
 
 def test_metadata_that_is_not_json_is_named(store: Store) -> None:

@@ -15,7 +15,8 @@ from tercet.index.certified import certified_search
 from tercet.index.dtypes import STORAGES, from_bfloat16, to_bfloat16
 from tercet.index.exact import CODES_PER_SCAN, MANIFEST, ExactIndex
 from tercet.index.quantized import dequantize, estimate, quantize
-from tercet.index.scoring import exact_scores, poly_scores
+from tercet.index.scan import ROWS_PER_RUN, promising_rows, rows_reaching
+from tercet.index.scoring import TopK, exact_scores, offer_vectors, poly_scores
 from tercet.index.segment import Segment
 from tercet.records import Certainty, Codes, Floats
 from tercet.scorers.match import match
@@ -283,3 +284,34 @@ def test_a_segment_is_at_least_twice_as_long_as_the_next() -> None:
         index.add(np.arange(start, start + count), random_units(count, 4))
         lengths.append([len(segment) for segment in index.segments])
     assert lengths == [[4], [4, 2], [4, 2, 1], [8]]
+
+
+@pytest.mark.parametrize("known", [[], [1.0]], ids=["from the block", "from earlier blocks"])
+def test_a_row_is_promising_if_its_score_and_the_best_can_both_be_wrong_by_the_error(
+    known: list[float],
+) -> None:
+    top = TopK(1)
+    top.offer(np.arange(len(known)), np.float32(known))
+    products = np.float32([[1.0], [0.8125], [0.6875]])  # with an error of 1/8, 1.0 may be 0.875
+    rows = promising_rows(products, np.ones(3, dtype=np.bool_), top, scale=1.0, error=0.125)
+    assert rows.tolist() == [0, 1]
+
+
+def test_a_vector_is_scored_exactly_if_its_score_and_the_best_can_both_be_wrong_by_the_error() -> None:
+    vectors, top = np.float32([[1.0], [0.8125], [0.6875]]), TopK(1)
+    offered = list[list[int]]()
+    top.offer = lambda ids, scores: offered.append(ids.tolist())  # type: ignore[method-assign]
+    offer_vectors(top, np.arange(3), vectors, np.float32([[1.0]]), scale=1.0, error=0.125)
+    assert offered == [[0, 1]]
+
+
+def test_a_row_that_equals_the_threshold_reaches_it() -> None:
+    products = np.zeros((ROWS_PER_RUN + 2, 2), dtype=np.float32)
+    products[3, 1] = products[ROWS_PER_RUN, 0] = 0.5  # in a whole run, and after it
+    assert rows_reaching(products, 0.5).tolist() == [3, ROWS_PER_RUN]
+
+
+@pytest.mark.parametrize("norm", [0.25, 4.0])
+def test_the_largest_norm_is_that_of_the_longest_vector_or_slightly_more(norm: float) -> None:
+    vectors = norm * random_units(9, 16) * np.linspace(0.1, 1, 9, dtype=np.float32)[:, None]
+    assert norm * (1 - 1e-6) <= Segment.of(np.arange(9), vectors).max_norm < 1.05 * norm

@@ -6,12 +6,15 @@ import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from tests.index.test_damage import edit
-from tests.index.test_store import NAMES, WIDTH, items, vectors
+from tests.index.test_store import NAMES, WIDTH, items, put, vectors
 
 from tercet.errors import BrokenIndexError, TercetError
+from tercet.files.digest import file_digest
+from tercet.index import segment, segment_files
 from tercet.index import store as store_module
 from tercet.index.items import Item
 from tercet.index.lexical_sync import LexicalSync
@@ -203,6 +206,27 @@ def test_a_setting_that_is_not_json_cannot_be_repaired_and_says_what_to_do(store
         Store(store.path)
 
 
+@pytest.mark.parametrize(
+    ("table", "before", "after"),
+    [
+        ("segments", "manifest_digest", "manifest_diggst"),
+        ("candidates", "text TEXT", "text TEXU"),
+        ("chunks", "stop INTEGER NOT NULL", "stop INTEGER"),
+        ("totals", "last INTEGER", "last REAL"),
+        ("chunks_of_candidate", "chunks (candidate)", "chunks (number)"),
+    ],
+)
+def test_an_index_whose_tables_have_other_definitions_is_refused(
+    store: Store, table: str, before: str, after: str
+) -> None:
+    change_schema = "UPDATE sqlite_master SET sql = replace(sql, ?, ?) WHERE name = ?"
+    with closing(sqlite3.connect(store.path / DATABASE)) as connection, connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        assert connection.execute(change_schema, [before, after, table]).rowcount == 1
+    with pytest.raises(BrokenIndexError, match=f"the definition of {table} was modified: restore the index"):
+        Store(store.path)
+
+
 def test_rows_change_only_in_a_transaction(store: Store) -> None:
     with pytest.raises(RuntimeError, match="in one transaction"):
         store.database.set_metadata({"model": "other"})
@@ -228,3 +252,31 @@ def test_a_verification_beside_a_writer_raises_no_false_alarm(tmp_path: Path) ->
         found = [problems(store) for _ in iter(writer.poll, 0)]
     assert [each for each in found if each] == []
     assert len(found) > 10
+
+
+@pytest.mark.parametrize(
+    ("module", "earlier_reads"),
+    [(segment, 0), (segment_files, 0), (segment_files, 1)],
+    ids=["before its vectors are read", "before its manifest is read", "before its graph is read"],
+)
+def test_a_segment_that_vanishes_while_it_is_verified_is_no_problem(
+    module: ModuleType, earlier_reads: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store.create(tmp_path / "busy.tercet", WIDTH)
+    put(store, *NAMES)
+    store.compact(graph_threshold=1)
+    (before,), reads = store.segments.names(), list[Path]()
+
+    def after_a_writer(file: Path) -> str:
+        """The digest of a file, which another writer replaced by a new segment before it was read."""
+        reads.append(file)
+        if len(reads) == earlier_reads + 1:
+            with closing(Store(store.path)) as writer:
+                writer.remove(["cat"])
+                writer.compact(graph_threshold=1)
+        return file_digest(file)
+
+    monkeypatch.setattr(module, "file_digest", after_a_writer)
+    assert problems(store) == []
+    assert reads[earlier_reads].parent.name == before
+    assert not reads[earlier_reads].exists()

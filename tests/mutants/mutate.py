@@ -3,8 +3,9 @@
 import ast
 import copy
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
 
 COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
@@ -54,6 +55,16 @@ class Mutant:
         changed = [line for line in difflib.ndiff(old, new) if line[0] in "-+"]
         place = f"{self.file}:{self.line} in {self.function}"
         return "\n".join([place, *(f"    {line}" for line in changed)])
+
+
+def sample_of(mutants: Sequence[Mutant], count: int, *, seed: int) -> list[Mutant]:
+    """``count`` mutants, or all if there are fewer; the same ones after other lines have changed."""
+
+    def drawn(mutant: Mutant) -> bytes:
+        place = (seed, mutant.file, mutant.function, mutant.before, mutant.after)
+        return blake2b(repr(place).encode()).digest()
+
+    return sorted(mutants, key=drawn)[:count]
 
 
 def mutants_of(root: Path, file: str) -> list[Mutant]:

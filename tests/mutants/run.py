@@ -7,7 +7,6 @@ tests. A child that takes too long counts as killed.
 
 import argparse
 import os
-import random
 import shutil
 import signal
 import sys
@@ -20,7 +19,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
-from mutate import Mutant, mutants_of
+from mutate import Mutant, mutants_of, sample_of
 
 HERE = Path(__file__).resolve().parent
 TESTS, ROOT = HERE.parent, HERE.parents[1]
@@ -72,7 +71,7 @@ def main() -> int:
     accepted = tomllib.loads((HERE / "equivalents.toml").read_text(encoding="utf-8")).get("equivalent", [])
     mutants = [mutant for file in targets for mutant in mutants_of(PACKAGE, file)]
     stale = [entry for entry in accepted if entry["file"] in targets and not _among(entry, mutants)]
-    sample = random.Random(options.seed).sample(mutants, min(options.count, len(mutants)))
+    sample = sample_of(mutants, options.count, seed=options.seed)
     judged = [mutant for mutant in sample if not any(_is_meant(entry, mutant) for entry in accepted)]
     print(f"{len(mutants)} mutants, {len(sample)} sampled, {len(sample) - len(judged)} of them equivalent")
     if options.list:

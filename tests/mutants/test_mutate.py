@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.mutants.mutate import Mutant, mutants_of
+from tests.mutants.mutate import Mutant, mutants_of, sample_of
 
 
 def mutants(tmp_path: Path, source: str) -> list[Mutant]:
@@ -54,3 +54,19 @@ def test_a_mutant_names_its_function_and_differs_in_one_place(tmp_path: Path) ->
         ("A.f", 4, "é = 0; return é"),
         ("A.f", 4, "é = 1; return None"),
     ]
+
+
+SOURCE = "".join(f"def f{number}(a, b):\n    return a < b + {number}\n" for number in range(40))
+
+
+def test_a_sample_stays_the_same_when_other_lines_change(tmp_path: Path) -> None:
+    before = sample_of(mutants(tmp_path, SOURCE), 20, seed=3)
+    after = sample_of(mutants(tmp_path, f"x = 1\n\n{SOURCE}"), 20, seed=3)
+    assert len(before) == 20
+    assert len({(m.function, m.after) for m in before} & {(m.function, m.after) for m in after}) >= 18
+
+
+def test_another_seed_draws_another_sample(tmp_path: Path) -> None:
+    found = mutants(tmp_path, SOURCE)
+    assert sample_of(found, 20, seed=3) != sample_of(found, 20, seed=4)
+    assert sorted(m.after for m in sample_of(found, 999, seed=3)) == sorted(m.after for m in found)

@@ -109,6 +109,8 @@ def test_equal_scores_get_the_same_decision() -> None:
 
 def test_a_threshold_lies_halfway_between_the_scores_it_separates() -> None:
     assert best_f1(np.array([0.2, 0.8]), np.array([False, True]))[0] == pytest.approx(0.5)
+    several = np.array([0.1, 0.2, 0.8, 0.9]), np.array([False, False, True, True])
+    assert best_f1(*several)[0] == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize("method", ["platt", "isotonic"])

@@ -8,7 +8,7 @@ from tokenizers import models, normalizers
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from tercet.errors import InputError, ModelError
-from tercet.text.tokenizer import Passage, Tokenizer, tokenizer_errors
+from tercet.text.tokenizer import SEGMENTS, Passage, Tokenizer, tokenizer_errors
 
 BEGIN, END = 0, 2
 
@@ -75,6 +75,11 @@ def test_left_truncation_of_the_folder_keeps_the_end_of_every_text() -> None:
     assert words(pretrained, encoded.ids) == "<s> two three </s>"
 
 
+def test_max_tokens_may_leave_room_for_one_token(pretrained: PreTrainedTokenizerBase) -> None:
+    (tokens,) = Tokenizer(pretrained, max_tokens=3).encode([Passage("cat dog")])
+    assert words(pretrained, tokens.ids[1:-1]) == "cat"
+
+
 def test_max_tokens_without_room_for_text_is_refused(pretrained: PreTrainedTokenizerBase) -> None:
     with pytest.raises(InputError, match="leave room for text beside 2 special tokens, got 2"):
         Tokenizer(pretrained, max_tokens=2)
@@ -94,6 +99,14 @@ def test_a_saved_tokenizer_keeps_its_special_tokens(tmp_path: Path) -> None:
     assert (ids[0], ids[-1]) == (BEGIN, END)
 
 
+def test_a_saved_tokenizer_keeps_the_segments_that_distinguish_the_texts_of_a_pair(tmp_path: Path) -> None:
+    pretrained = make_tokenizer()
+    assert SEGMENTS not in pretrained.model_input_names
+    Tokenizer(pretrained, max_tokens=9).use_segments()
+    pretrained.save_pretrained(tmp_path)
+    assert AutoTokenizer.from_pretrained(tmp_path).model_input_names[-1] == SEGMENTS
+
+
 def test_lowercasing_keeps_the_normalizer_of_the_folder_and_needs_none() -> None:
     pretrained = make_tokenizer()
     cat = Tokenizer(pretrained, max_tokens=9).encode([Passage("cat")])[0].ids
@@ -107,6 +120,34 @@ def test_an_unknown_token_outside_the_vocabulary_is_never_found() -> None:
     pretrained.unk_token = "<missing>"  # transformers would look it up for ever
     spans = Tokenizer(pretrained, max_tokens=16).spans("cat dog")
     assert [(span.start, span.end, span.unknown) for span in spans] == [(0, 3, False), (4, 7, False)]
+
+
+def test_an_unknown_token_is_marked_where_it_is(pretrained: PreTrainedTokenizerBase) -> None:
+    spans = Tokenizer(pretrained, max_tokens=16).spans("cat \u9fff dog")
+    assert [(span.start, span.end, span.unknown) for span in spans] == [
+        (0, 3, False),
+        (4, 5, True),
+        (6, 9, False),
+    ]
+
+
+@pytest.mark.parametrize("prompt", ["", "the "])
+def test_ids_without_special_tokens_become_those_of_their_text(
+    pretrained: PreTrainedTokenizerBase, prompt: str
+) -> None:
+    tokenizer = Tokenizer(pretrained, max_tokens=6)
+    for text in ("cat dog", "cat dog bird fish cat dog bird"):  # the second is truncated
+        (bare,) = tokenizer.bare_ids([text])
+        assert tokenizer.from_ids(bare, prompt=prompt) == tokenizer.encode([Passage(text)], prompt=prompt)[0]
+
+
+def test_ids_that_are_not_in_the_vocabulary_are_refused(pretrained: PreTrainedTokenizerBase) -> None:
+    tokenizer = Tokenizer(pretrained, max_tokens=6)
+    size = len(pretrained)
+    assert tokenizer.from_ids([0, size - 1]).ids == [BEGIN, 0, size - 1, END]
+    for ids, got in (([size], size), ([3, -1], -1), ([], "none")):
+        with pytest.raises(InputError, match=f"each from 0 to {size - 1}, got {got}"):
+            tokenizer.from_ids(ids)
 
 
 def test_an_error_of_the_library_can_be_printed() -> None:

@@ -313,7 +313,7 @@ def verify(path: IndexArgument) -> None:
     for line in found:
         typer.echo(line)
     if found:
-        typer.echo(f"to repair it, run: tercet index repair {path}")
+        typer.echo(f"to repair what can be, run: tercet index repair {path}")
         raise typer.Exit(1)
     typer.echo(f"{path}: {len(store):,} candidates, no problems")
 

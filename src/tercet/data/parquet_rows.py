@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tercet.data.delimited import check_column_names
+from tercet.data.parquet_pages import PageHeaderError, page_sizes
 from tercet.data.parquet_values import UnreadableColumnError, json_values
 from tercet.errors import DataError
 from tercet.extras import require
@@ -80,15 +81,33 @@ class ParquetColumn:
             raise _incomplete(self._file, error) from None
 
     def _batch_rows(self) -> int:
-        """How many rows to decode at a time; raises if the footer says that some are too large."""
-        metadata, longest = self._opened.metadata, 1
+        """How many rows to decode at a time, so that they take little memory even if all are the longest.
+
+        Raises if the footer or a page header says that a value is too large.
+        """
+        metadata, longest, largest_page = self._opened.metadata, 1, 0
         for group in map(metadata.row_group, range(metadata.num_row_groups)):
             chunks = [group.column(position) for position in range(group.num_columns)]
             own = [chunk for chunk in chunks if f"{chunk.path_in_schema}.".startswith(f"{self._column}.")]
             total = sum(max(c.total_uncompressed_size, c.num_values * REFERENCE_BYTES) for c in own)
             longest = max(longest, total // max(group.num_rows, 1))  # on average: one is this long at least
+            largest_page = max([largest_page, *map(self._largest_page, own)])
         self._check_size(longest, self._file)
-        return max(1, min(BATCH_ROWS, current_limits().max_line_bytes // longest))
+        return max(1, min(BATCH_ROWS, current_limits().max_line_bytes // max(longest, largest_page)))
+
+    def _largest_page(self, chunk: Any) -> int:
+        """The bytes of the largest page of a chunk: no value is longer, but a value can be repeated often."""
+        try:
+            with Path(self._file).open("rb") as file:
+                largest = max(page_sizes(file, chunk), default=0)
+        except PageHeaderError as error:
+            raise _incomplete(self._file, error) from None
+        if largest > current_limits().max_page_bytes:
+            raise UnreadableColumnError(
+                f"{self._file}: the number of bytes of a page of {self._shown} is "
+                f"{exceeds('max_page_bytes', largest)}"
+            )
+        return largest
 
     def _small_parts(self, arrow: Any, column: Any, number: int) -> Iterator[Any]:
         """The batch, or its rows one by one if together they take much memory in Python."""

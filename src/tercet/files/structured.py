@@ -1,6 +1,7 @@
 """JSON and TOML files. Errors name the file and what is wrong with it."""
 
 import json
+import re
 import tomllib
 from collections.abc import Callable, Iterator
 from math import isfinite
@@ -13,15 +14,22 @@ from tercet.files.escapes import escaped
 from tercet.files.parsing import RefusedJsonError, parse_json, parse_toml
 from tercet.settings.limits import current_limits, raise_it
 
+MAYBE_NOT_FINITE = re.compile(r"NaN|Infinity|[eE]\+?\d{3}|\d{300}")
+"""Occurs in every JSON text with a number that is not finite, and rarely in others."""
 
-def read_json(file: Path) -> dict[str, Any]:
-    """The object in a JSON file."""
-    return cast("dict[str, Any]", _read_json(file, dict))
+
+def read_json(file: Path, *, finite: bool = True) -> dict[str, Any]:
+    """The object in a JSON file.
+
+    Args:
+        finite: whether all numbers must be finite. Python reads NaN and infinity, which JSON does not have.
+    """
+    return cast("dict[str, Any]", _read_json(file, dict, finite=finite))
 
 
 def read_json_list(file: Path) -> list[dict[str, Any]]:
     """The list in a JSON file."""
-    return cast("list[dict[str, Any]]", _read_json(file, list))
+    return cast("list[dict[str, Any]]", _read_json(file, list, finite=True))
 
 
 def read_json_if_exists(file: Path) -> dict[str, Any]:
@@ -102,7 +110,7 @@ def read_toml(file: Path, what: str = "recipe") -> dict[str, Any]:
         raise InputError(f"{what} {file} is not valid TOML: {error}") from None
 
 
-def _read_json(file: Path, kind: type) -> object:
+def _read_json(file: Path, kind: type, *, finite: bool) -> object:
     try:
         text = _read(file, "max_json_bytes").decode("utf-8")
         content = parse_json(text)
@@ -118,6 +126,9 @@ def _read_json(file: Path, kind: type) -> object:
         raise FileError(f"{file} is not valid JSON: {error}") from None
     if not isinstance(content, kind):
         raise FileError(f"{file} must contain a JSON {kind.__name__}, got {type(content).__name__}")
+    strange = next(not_finite_places(content), None) if finite and MAYBE_NOT_FINITE.search(text) else None
+    if strange is not None:
+        raise FileError(f"numbers in {file} must be finite, got {strange}")
     return content
 
 

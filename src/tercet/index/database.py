@@ -32,7 +32,8 @@ CREATE TABLE pending (number INTEGER PRIMARY KEY);
 """``number`` identifies a candidate or a vector in all tables and files, and is never reused. ``metadata``
 describes the store, ``candidates.metadata`` a candidate. ``buffered`` vectors are in no segment yet,
 ``removed`` ones still are in one, and ``pending`` candidates differ from the lexical index. ``digest`` is of
-the other columns of its row, ``manifest_digest`` of the file that lists the files of a segment."""
+the other columns of its row, ``manifest_digest`` of the file that lists the files of a segment. An index is
+refused if its statements differ from these in any character, so a change needs another ``FORMAT``."""
 
 FORMAT = 3
 """Version of the tables, and of the folder of a store."""
@@ -53,6 +54,10 @@ class Database(Tables):
             with self.transaction():
                 self.set_metadata({"format": FORMAT})
         self._check_format()
+
+    def check_tables(self, more_tables: str) -> None:
+        """Raise if a table was modified by another program, or is damaged."""
+        self.check_schema(f"{SCHEMA} {TOTALS} {more_tables}")
 
     def metadata(self, name: str) -> Any:
         """A value of the store's metadata; None if it is not set."""

@@ -14,7 +14,7 @@ COLUMNS = {
 }
 """The columns that the digest of a row covers, and their types, by table."""
 
-LENGTHS = {count: Struct(f"<{count}q") for count in range(1, 9)}
+LENGTHS = {count: Struct(f"<{count}q") for count in map(len, COLUMNS.values())}
 """The lengths of some values as bytes."""
 
 

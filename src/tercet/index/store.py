@@ -60,6 +60,7 @@ class Store:
         self.has_lexical: bool = self._setting("lexical", bool)
         self.segments = SegmentFiles(path / SEGMENTS, self.database)
         self.is_chunked: bool = self.metadata("chunked") or False
+        self.database.check_tables(CHUNKS if self.is_chunked else "")
         self.owners: VectorOwners = (ChunkVectors if self.is_chunked else OneVector)(self.database)
         self._lexical = LexicalSync(path / LEXICAL, self.database) if self.has_lexical else None
         self._reading, self._writing = RLock(), RLock()

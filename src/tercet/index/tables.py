@@ -4,6 +4,7 @@ import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from functools import cache
 from pathlib import Path
 from threading import RLock
 from typing import Any
@@ -17,6 +18,9 @@ from tercet.index.totals import NUMBERED, TABLES, Total, summed, total_sql
 
 VALUES_PER_QUERY = 500
 """SQLite allows at least a thousand."""
+
+DEFINITIONS = "SELECT type, name, tbl_name, sql FROM sqlite_master"
+"""The tables and indexes of a database, and the statements that created them."""
 
 
 class Tables:
@@ -159,6 +163,18 @@ class Tables:
             raise BrokenIndexError(f'{self._file} is malformed: run "tercet index repair"')
         self._is_checked = True
 
+    def check_schema(self, schema: str) -> None:
+        """Raise if a table or an index that a schema creates is missing or modified.
+
+        SQLite's check does not notice it: rows could still be written, but not be read again.
+        """
+        modified = sorted({name for _, name, _, _ in _definitions(schema) - set(self.query(DEFINITIONS))})
+        if modified:
+            raise BrokenIndexError(
+                f"{self._file}: the definition of {', '.join(modified)} was modified: restore the index from "
+                'a backup, or build it again with "tercet index build"'
+            )
+
     def copy(self, file: Path) -> None:
         """Write a copy to a new file. Only SQLite may read the file: closing it drops SQLite's locks."""
         self._check_process()
@@ -204,3 +220,11 @@ class Tables:
         """Raise in a forked process, where SQLite's connection would corrupt the file."""
         if self._process != os.getpid():
             raise forked_error(self._file.parent)
+
+
+@cache
+def _definitions(schema: str) -> frozenset[tuple[str, str, str, str | None]]:
+    """The rows that ``DEFINITIONS`` returns of a new database with a schema."""
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.executescript(schema)
+        return frozenset(connection.execute(DEFINITIONS).fetchall())

@@ -25,6 +25,8 @@ class Limits:
     where each value within a list counts 8 bytes more."""
     max_unpacked_bytes: int = 64 << 30
     """Bytes of a ``.gz`` or Parquet file after decompression. Its lines are read one at a time."""
+    max_page_bytes: int = 512 << 20
+    """Bytes of a page of a Parquet file after decompression. A page is decoded as a whole."""
     max_json_bytes: int = 256 << 20
     """Bytes of a JSON file, which is read as a whole. JSON Lines have no such limit."""
     max_toml_bytes: int = 1 << 20

@@ -76,7 +76,7 @@ class Checkpoints:
 
     def best(self, state_of: Path) -> Path | None:
         """The checkpoint that was the best one when ``state_of`` was written."""
-        name = read_json(state_of / STATE).get("best_model_checkpoint")
+        name = read_json(state_of / STATE, finite=False).get("best_model_checkpoint")
         return None if name is None else self.folder / Path(name).name
 
     def newest_whole(self) -> Path | None:
