@@ -82,7 +82,8 @@ class Service:
 
     async def missing_indexes(self) -> list[str]:
         """The names of the indexes whose folders were moved, deleted or replaced."""
-        return [name for name, index in self.indexes.items() if await index.is_missing()]
+        indexes = list(self.indexes.values())
+        return await to_thread(lambda: [index.name for index in indexes if index.is_missing()])
 
     def default_model(self, *, with_vectors: bool = False) -> str:
         """The first model, or the first bi- or poly-encoder."""
