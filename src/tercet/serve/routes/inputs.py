@@ -13,7 +13,7 @@ from tercet.serve.service import Service
 from tercet.settings.serve import ServeLimits
 
 
-def ready_service(request: Request) -> Service:
+async def ready_service(request: Request) -> Service:
     """The service, once its models are loaded."""
     service: Service = request.app.state.service
     if not service.ready:
@@ -24,7 +24,7 @@ def ready_service(request: Request) -> Service:
 Ready = Annotated[Service, Depends(ready_service)]
 
 
-def writing_service(request: Request, service: Ready) -> Service:
+async def writing_service(request: Request, service: Ready) -> Service:
     """The service, if the request may change indexes."""
     if service.config.serve.read_only:
         raise ProblemError(
