@@ -405,16 +405,6 @@ def test_answers_have_security_headers(server: Server) -> None:
     assert "script-src 'self'" in page.headers["content-security-policy"]
 
 
-@pytest.mark.parametrize("host", ["localhost", "127.0.0.1:80", "[::1]", "[::1]:8080", "LOCALHOST:1"])
-def test_names_of_this_machine_are_answered(server: Server, host: str) -> None:
-    assert httpx.get(f"{server.url}/v1/models", headers={"host": host}).status_code == 200
-
-
-def test_a_name_of_another_site_does_not_reach_a_server_without_keys(server: Server) -> None:
-    answer = httpx.get(f"{server.url}/v1/models", headers={"host": "evil.example.org"})
-    assert error_of(answer)["code"] == 421
-
-
 def test_a_request_id_is_kept(server: Server) -> None:
     answer = httpx.get(f"{server.url}/health/live", headers={"x-request-id": "mine-7"})
     assert answer.headers["x-request-id"] == "mine-7"

@@ -31,11 +31,12 @@ ERRORS: dict[int | str, dict[str, Any]] = {
     for code, text in (
         (400, "The body is not JSON."),
         (401, "An API key is needed."),
-        (403, "The API key may not do this."),
+        (403, "The API key may not do this, or a page of another site may not call the server."),
         (404, "There is no such model or index."),
         (408, "The request or its answer took too long."),
         (413, "The request is too large."),
         (415, "The body must be application/json."),
+        (421, "The server has no API keys, and answers to localhost only."),
         (422, "The request is invalid."),
         (429, "The server is overloaded: try again after the time in Retry-After."),
         (503, "The server is not ready."),

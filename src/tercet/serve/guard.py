@@ -77,7 +77,7 @@ class Guard:
                 limit="max_requests",
                 retry_after=1,
             )
-        self._check_host(exchange)
+        self._check_site(exchange)
         if CONTROL_CHARACTER.search(exchange.path):  # a route's pattern may accept a newline at its end
             raise status_problem(404, "there is no such path")
         body = b""
@@ -126,14 +126,27 @@ class Guard:
                 429, "overloaded", "the queues of all models are full: try again later", retry_after=1
             )
 
-    def _check_host(self, exchange: "Exchange") -> None:
-        """Without keys, a page of another site must not reach the server through a name that it controls."""
-        if self.keys or not self.config.serve.is_local:
+    def _check_site(self, exchange: "Exchange") -> None:
+        """Without keys, no page of another site may reach the server, not even by a name that points here."""
+        serve = self.config.serve
+        if self.keys or not serve.is_local:
             return
-        host = HOST.fullmatch(exchange.header(b"host").decode("latin-1").lower())
-        if host is None or (host[1] or host[2]) not in (*LOOPBACK, ""):
+        names = {*LOOPBACK, *map(str.lower, serve.allowed_hosts)}
+        host, origin = exchange.header(b"host"), exchange.header(b"origin")
+        if host and _host_name(host) not in names:
             raise ProblemError(
-                421, "wrong_host", "this server answers to localhost only: use its address, or API keys"
+                421,
+                "wrong_host",
+                "this server answers to localhost only: use that name, add yours to serve.allowed_hosts, or "
+                "use API keys",
+            )
+        if not origin or {"*", origin.decode("latin-1")} & {*serve.cors_origins}:
+            return
+        if _host_name(origin.partition(b"://")[2]) not in names:
+            raise ProblemError(
+                403,
+                "foreign_origin",
+                "pages of other sites may not call this server: name them in serve.cors_origins",
             )
 
     def _check_key(self, exchange: "Exchange") -> None:
@@ -292,6 +305,12 @@ def _replayed(body: bytes) -> Receive:
         raise AssertionError
 
     return receive
+
+
+def _host_name(given: bytes) -> str | None:
+    """The name in ``NAME:PORT`` or ``[ADDRESS]:PORT``; None if it has another form."""
+    found = HOST.fullmatch(given.decode("latin-1").lower())
+    return None if found is None else found[1] or found[2]
 
 
 async def _cancel_if_gone(task: "asyncio.Task[Any]", exchange: Exchange, receive: Receive) -> None:
