@@ -229,6 +229,8 @@ def test_models_say_what_they_are(server: Server) -> None:
         "cross": "cross",
     }
     assert (models["bi"]["width"], models["poly"]["codes"], models["cross"]["width"]) == (16, 4, None)
+    assert "Latin" in models["bi"]["scripts"]
+    assert "Hangul" not in models["bi"]["scripts"]
 
 
 def test_one_model_can_be_asked_for(server: Server) -> None:

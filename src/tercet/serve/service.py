@@ -3,7 +3,7 @@
 from asyncio import to_thread
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tercet.errors import InputError, StaleIndexError
 from tercet.formats.load import load
@@ -19,6 +19,7 @@ from tercet.serve.models import ServedDual, served
 from tercet.serve.observer import Observer
 from tercet.serve.scoring import score_all
 from tercet.settings.serve import DEFAULT_MODELS, ServerConfig, named_source
+from tercet.text.readable import readable_scripts
 
 if TYPE_CHECKING:
     from tercet.scorers.kinds import AnyScorer
@@ -38,6 +39,7 @@ class Service:
         self.engine = Engine(config.engine, observer)
         self.indexes: dict[str, ServedIndex] = {}
         self.fingerprints: dict[str, str] = {}
+        self.scripts: dict[str, list[str]] = {}
         self.ready = False
         self.explainer = Explainer(self.engine)
 
@@ -109,7 +111,9 @@ class Service:
                 load(source, precision=serve.precision, device=serve.device), batch_tokens=batch_tokens
             ),
         )
-        self.fingerprints[name] = await to_thread(lambda: self.scorer(name).fingerprint)
+        scorer: Any = self.scorer(name)
+        self.fingerprints[name] = await to_thread(lambda: scorer.fingerprint)
+        self.scripts[name] = await to_thread(readable_scripts, scorer.tokenizer.spans)
 
     async def _open(self, name: str, folder: Path) -> None:
         """Open an index with the loaded model that built it, or load that model too."""

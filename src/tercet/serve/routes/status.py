@@ -66,4 +66,5 @@ def _model(service: Service, name: str) -> dict[str, Any]:
         "calibrated": scorer.calibration is not None,
         "precision": scorer.precision,
         "fingerprint": service.fingerprints[name],
+        "scripts": service.scripts[name],
     }
