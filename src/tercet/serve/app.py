@@ -66,11 +66,13 @@ def create_app(
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         app.state.service = service = Service(config, metrics)
         loading = asyncio.create_task(_load(service, on_ready, on_failure))
+        measuring = asyncio.create_task(metrics.keep_measuring(service.engine))
         if load_first:
             await loading
         yield
-        loading.cancel()
-        await asyncio.gather(loading, return_exceptions=True)
+        for task in (loading, measuring):
+            task.cancel()
+        await asyncio.gather(loading, measuring, return_exceptions=True)
         await service.close()
 
     app = FastAPI(

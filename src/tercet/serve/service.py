@@ -36,7 +36,7 @@ class Service:
 
     def __init__(self, config: ServerConfig, observer: Observer | None = None) -> None:
         self.config = config
-        self.engine = Engine(config.engine, observer)
+        self.engine = Engine(config.engine, observer, answer_seconds=config.limits.request_seconds)
         self.indexes: dict[str, ServedIndex] = {}
         self.fingerprints: dict[str, str] = {}
         self.scripts: dict[str, list[str]] = {}
