@@ -14,7 +14,7 @@ from tercet.settings.serve import ServeLimits
 
 
 async def ready_service(request: Request) -> Service:
-    """The service, once its models are loaded."""
+    """The service, once its models are loaded. FastAPI would call a plain function in a thread."""
     service: Service = request.app.state.service
     if not service.ready:
         raise ProblemError(503, "loading", "the models are being loaded: try again soon", retry_after=2)
