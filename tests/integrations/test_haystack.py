@@ -56,3 +56,11 @@ def test_a_pipeline_with_names_can_be_written_and_read() -> None:
 
 def test_no_documents_are_ranked_as_none(cross: tercet.CrossEncoder) -> None:
     assert TercetRanker(cross).run(QUERY, []) == {"documents": []}
+
+
+def test_a_document_without_content_is_named(minilm: tercet.BiEncoder, cross: tercet.CrossEncoder) -> None:
+    documents = [Document(content="a dog"), Document(id="picture", content=None), Document(content="a cat")]
+    with pytest.raises(tercet.errors.InputError, match=r"document 1 \(id picture\) has none"):
+        TercetDocumentEmbedder(minilm).run(documents)
+    with pytest.raises(tercet.errors.InputError, match=r"document 1 \(id picture\) has none"):
+        TercetRanker(cross).run(QUERY, documents)

@@ -1,6 +1,7 @@
 """The engine, with a model whose results are known and whose time is under control."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
@@ -9,6 +10,8 @@ from tests.serve.letters import LetterModel
 
 from tercet.errors import InputError, ModelError, OverloadedError
 from tercet.serve.engine import Engine, TooManyTokensError, UnknownModelError, _parts
+from tercet.serve.models import TokenArray
+from tercet.serve.queue import FIRST_GUESS
 from tercet.serve.work import Item
 from tercet.settings.engine import EngineConfig
 
@@ -95,6 +98,31 @@ def test_a_batch_has_at_most_the_tokens_of_the_model() -> None:
 
     model = play(scenario)
     assert max(sum(map(len, texts)) for _, texts in model.batches) <= model.batch_tokens
+
+
+def test_the_longest_texts_of_a_request_come_first() -> None:
+    async def scenario(engine: Engine, model: LetterModel) -> None:
+        assert await lengths(engine, "a", "bbbb", "cc") == [1, 4, 2]
+
+    assert play(scenario).batches == [("candidate", ["bbbb", "cc", "a"])]
+
+
+def test_only_half_full_batches_are_handed_over_ahead() -> None:
+    async def scenario(engine: Engine, model: LetterModel) -> None:
+        queue = queue_of(engine)
+        model.gate.clear()
+        tasks = [asyncio.create_task(lengths(engine, "first"))]
+        await until(lambda: queue.running == 5)
+        tasks.append(asyncio.create_task(lengths(engine, "aaa")))
+        await until(lambda: "aaa" in model.tokenized and not engine._tokenizing)
+        await asyncio.sleep(0.01)
+        assert (queue.running, queue.tokens) == (5, 3)
+        tasks.append(asyncio.create_task(lengths(engine, "bbbbb")))
+        await until(lambda: queue.running == 5 + 8)
+        model.gate.set()
+        await asyncio.gather(*tasks)
+
+    play(scenario, EngineConfig(turn_tokens=8, batches_ahead=2))
 
 
 def test_a_text_longer_than_a_batch_is_computed_alone() -> None:
@@ -258,6 +286,22 @@ def test_a_client_that_goes_early_leaves_shared_texts_to_others() -> None:
     play(scenario)
 
 
+def test_texts_that_nobody_waits_for_are_not_tokenized() -> None:
+    first, second = "a" * 70_000, "b" * 70_000  # tokenized one after the other
+
+    async def scenario(engine: Engine, model: LetterModel) -> None:
+        model.tokenizing.clear()
+        gone = asyncio.create_task(lengths(engine, first, second))
+        await until(lambda: bool(engine._tokenizing))
+        await asyncio.sleep(0.01)
+        gone.cancel()
+        await until(gone.done)
+        model.tokenizing.set()
+        await until(lambda: not engine._tokenizing)
+
+    assert second not in play(scenario).tokenized
+
+
 def test_a_client_may_go_while_its_texts_are_computed() -> None:
     async def scenario(engine: Engine, model: LetterModel) -> None:
         model.gate.clear()
@@ -316,6 +360,54 @@ def test_the_engine_is_full_if_no_model_takes_another_text() -> None:
         assert not engine.is_full
 
     play(scenario, EngineConfig(turn_tokens=64, max_wait_seconds=0.01))
+
+
+def test_the_engine_is_full_if_enough_tokens_wait() -> None:
+    async def scenario(engine: Engine, model: LetterModel) -> None:
+        model.gate.clear()
+        first = asyncio.create_task(lengths(engine, "first"))
+        await until(lambda: queue_of(engine).running > 0)
+        assert not engine.is_full
+        waiting = asyncio.create_task(lengths(engine, "a" * 8, "b" * 8, "c" * 8))
+        await until(lambda: queue_of(engine).tokens == 24)
+        assert engine.is_full
+        model.gate.set()
+        await asyncio.gather(first, waiting)
+
+    play(scenario, EngineConfig(turn_tokens=8, max_queued_tokens=24))
+
+
+def test_work_of_other_models_makes_a_request_wait_too_long() -> None:
+    async def scenario(engine: Engine, model: LetterModel) -> None:
+        await engine.load("other", LetterModel)
+        model.gate.clear()
+        first = asyncio.create_task(lengths(engine, "a" * 16))
+        await until(lambda: queue_of(engine).running > 0)
+        tasks = [first, asyncio.create_task(lengths(engine, "admitted"))]
+        await until(lambda: queue_of(engine).tokens == 8)
+        tasks.append(asyncio.create_task(engine.run("other", "candidate", ["b" * 16])))
+        await until(lambda: engine._models["other"].queue.tokens == 16)
+        with pytest.raises(OverloadedError):
+            await lengths(engine, "refused")
+        model.gate.set()
+        await asyncio.gather(*tasks)
+
+    play(scenario, EngineConfig(max_wait_seconds=36 / FIRST_GUESS))  # 16 + 8 tokens of one model, 48 of two
+
+
+def test_a_long_text_counts_with_the_tokens_that_the_model_reads() -> None:
+    async def scenario(engine: Engine, model: LetterModel) -> None:
+        assert await lengths(engine, "a" * 3 * model.max_tokens * 2) == [6000]
+
+    play(scenario, EngineConfig(max_request_tokens=1500))
+
+
+def test_a_token_array_counts_with_its_tokens() -> None:
+    async def scenario(engine: Engine, model: LetterModel) -> None:
+        with pytest.raises(TooManyTokensError, match="about 152"):
+            await engine.run("letters", "candidate", [TokenArray(tuple(range(150)))])
+
+    play(scenario, EngineConfig(max_request_tokens=100))
 
 
 def test_large_requests_leave_room_for_small_ones() -> None:
@@ -423,6 +515,25 @@ def test_models_are_loaded_and_unloaded_while_others_work() -> None:
         assert ((await waiting)[0].value, (await second)[0].value) == (4, 6)
         assert other.released == 1
         assert await lengths(engine, "still here") == [10]
+
+    play(scenario)
+
+
+def test_a_name_is_taken_while_its_model_is_loaded() -> None:
+    async def scenario(engine: Engine, model: LetterModel) -> None:
+        go_on = threading.Event()
+
+        def make() -> LetterModel:
+            assert go_on.wait(10)
+            return LetterModel()
+
+        loading = asyncio.create_task(engine.load("other", make))
+        await asyncio.sleep(0.01)
+        with pytest.raises(InputError, match="other is loaded already"):
+            await engine.load("other", LetterModel)
+        go_on.set()
+        await loading
+        assert engine.names == ["letters", "other"]
 
     play(scenario)
 

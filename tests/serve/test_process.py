@@ -120,9 +120,14 @@ def test_a_client_that_vanishes_leaves_nothing_behind(impatient: Server) -> None
 
 def open_requests(server: Server) -> int:
     """Requests that the server has not answered yet, without the one that asks."""
-    found = re.search(r"^tercet_open_requests (\S+)", httpx.get(f"{server.url}/metrics").text, re.MULTILINE)
+    return int(metric(server, "tercet_open_requests")) - 1
+
+
+def metric(server: Server, name: str) -> float:
+    """The value of a metric without labels."""
+    found = re.search(rf"^{name} (\S+)", httpx.get(f"{server.url}/metrics").text, re.MULTILINE)
     assert found
-    return int(float(found[1])) - 1
+    return float(found[1])
 
 
 def wait_for(condition: Callable[[], bool], *, seconds: float) -> bool:
@@ -421,6 +426,26 @@ def test_workers_share_an_index_and_their_metrics(folder: Path, tmp_path: Path) 
         assert server.process.wait(30) == 0
 
 
+def test_the_memory_of_all_workers_is_added_up(folder: Path, tmp_path: Path) -> None:
+    options = ["--model", str(folder / "bi"), "--workers", "2"]
+    with running_server(*options, log=tmp_path / "log") as server:
+        workers = workers_of(server)
+        assert len(workers) == 2
+        most = 0.8 * sum(map(resident_bytes, workers))
+        assert wait_for(lambda: metric(server, "tercet_memory_bytes") > most, seconds=20)
+
+
+def resident_bytes(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def workers_of(server: Server) -> list[int]:
+    """The process ids of the workers."""
+    parent = server.process.pid
+    children = map(int, Path(f"/proc/{parent}/task/{parent}/children").read_text().split())
+    return [pid for pid in children if "spawn_main" in _command_line(pid)]
+
+
 def test_workers_stop_while_they_load(folder: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tercet", "serve", "--port", "0", "--workers", "2"]
     log = tmp_path / "log"
@@ -434,13 +459,9 @@ def test_workers_stop_while_they_load(folder: Path, tmp_path: Path) -> None:
 
 
 def test_workers_are_replaced_and_end_with_their_parent(folder: Path, tmp_path: Path) -> None:
-    def children(parent: int) -> list[int]:
-        return [int(each) for each in Path(f"/proc/{parent}/task/{parent}/children").read_text().split()]
-
     options = ["--model", str(folder / "bi"), "--workers", "2"]
     with running_server(*options, log=tmp_path / "log") as server:
-        workers = [pid for pid in children(server.process.pid) if "spawn_main" in _command_line(pid)]
-        os.kill(workers[0], signal.SIGKILL)
+        os.kill(workers_of(server)[0], signal.SIGKILL)
         statuses = set()
         for _ in range(100):
             statuses.add(httpx.get(f"{server.url}/health/ready").status_code)

@@ -1,5 +1,7 @@
 """The queue of a model and the cache, without an event loop."""
 
+from math import inf
+
 import pytest
 
 from tercet.errors import OverloadedError
@@ -21,8 +23,9 @@ def waiting(*costs: int, lane: Lane = "candidate") -> Share:
     )
 
 
-def queue(batch_tokens: int = 16, **settings: float) -> ModelQueue:
-    return ModelQueue(EngineConfig(turn_tokens=8, **settings), batch_tokens=batch_tokens)
+def queue(batch_tokens: int = 16, *, answer_seconds: float = inf, **settings: float) -> ModelQueue:
+    config = EngineConfig(turn_tokens=8, **settings)
+    return ModelQueue(config, batch_tokens=batch_tokens, answer_seconds=answer_seconds)
 
 
 def costs(batch: Batch | None) -> list[int]:
@@ -89,6 +92,63 @@ def test_other_busy_models_make_a_request_wait_too_long() -> None:
     line.admit(1)
     with pytest.raises(OverloadedError):
         line.admit(1, busy_models=3)
+
+
+def test_a_request_that_would_be_answered_too_late_is_refused() -> None:
+    line = queue(answer_seconds=20 / FIRST_GUESS)
+    line.push(waiting(8))
+    line.admit(12)
+    line.release(12)
+    with pytest.raises(OverloadedError, match="request_seconds"):
+        line.admit(13)
+    with pytest.raises(OverloadedError, match="request_seconds"):
+        line.admit(12, busy_models=2)
+
+
+def test_an_idle_queue_tries_a_request_however_long_it_seems() -> None:
+    line = queue(answer_seconds=20 / FIRST_GUESS)
+    line.admit(1000)
+    line.release(1000)
+    line.push(waiting(8))
+    batch = line.take()
+    assert batch is not None
+    with pytest.raises(OverloadedError):
+        line.admit(1000)
+    line.finish(batch, seconds=0)
+    line.admit(1000)
+
+
+def test_the_time_to_try_again_is_half_of_the_wait() -> None:
+    line = queue(max_wait_seconds=10)
+    line.push(waiting(int(7 * FIRST_GUESS)))
+    with pytest.raises(OverloadedError) as refused:
+        line.admit(int(7 * FIRST_GUESS), busy_models=2)
+    assert refused.value.retry_after == 5  # the wait is 14 s, and nobody waits longer than 10
+    line = queue(max_wait_seconds=1 / FIRST_GUESS)
+    line.push(waiting(2))
+    with pytest.raises(OverloadedError) as refused:
+        line.admit(1)
+    assert refused.value.retry_after == 1
+
+
+def test_items_that_are_put_back_keep_their_order() -> None:
+    share = waiting(1, 2, 3)
+    taken = share.take(4)
+    assert ([item.cost for item in taken], share.cost) == ([1, 2], 3)
+    share.put_back(taken)
+    assert ([item.cost for item in share.items], share.cost) == ([1, 2, 3], 6)
+
+
+def test_shares_of_another_lane_keep_their_place() -> None:
+    line = queue()
+    for cost, lane in ((8, "candidate"), (1, "context"), (2, "pair"), (8, "candidate"), (8, "candidate")):
+        line.push(waiting(cost, lane=lane))
+    assert [(batch.lane, costs(batch)) for batch in iter(line.take, None)] == [
+        ("candidate", [8, 8]),
+        ("context", [1]),
+        ("pair", [2]),
+        ("candidate", [8]),
+    ]
 
 
 def test_another_lane_is_next_after_a_batch() -> None:

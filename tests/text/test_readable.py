@@ -16,6 +16,7 @@ from tercet.text.readable import (
     Unreadable,
     find_unreadable,
     letters_by_script,
+    readable_scripts,
     script_of,
 )
 
@@ -171,3 +172,18 @@ def byte_level(texts: Sequence[str]) -> ours.Tokenizer:
 
 def wrapped(rust: Tokenizer) -> ours.Tokenizer:
     return ours.Tokenizer(PreTrainedTokenizerFast(tokenizer_object=rust, unk_token="[UNK]"), max_tokens=64)
+
+
+@pytest.mark.parametrize(
+    ("model", "scripts"),
+    [("bi", ["Latin"]), *((name, ["Latin", "Hangul"]) for name in ("bi-ko", "poly", "cross"))],
+)
+def test_the_packaged_models_read_these_scripts(model: str, scripts: list[str]) -> None:
+    assert readable_scripts(tercet.load(model).tokenizer.spans) == scripts
+
+
+def test_a_script_is_readable_if_most_of_its_letters_are() -> None:
+    assert readable_scripts(lambda text: [TokenSpan(at, at + 1, True) for at in range(len(text))]) == [
+        "Latin"  # ASCII letters count as readable
+    ]
+    assert "Thai" in readable_scripts(lambda text: [TokenSpan(0, len(text), False)])

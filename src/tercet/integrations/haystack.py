@@ -2,7 +2,9 @@
 
 from dataclasses import replace
 
+from tercet.errors import InputError
 from tercet.extras import require_package
+from tercet.inputs import shortened
 from tercet.integrations.model import LoadedModel, Model, loaded, ranking, vectors
 
 require_package("haystack", package="haystack-ai", purpose="tercet.integrations.haystack")
@@ -56,7 +58,7 @@ class TercetDocumentEmbedder:
     @component.output_types(documents=list[Document])
     def run(self, documents: list[Document]) -> dict[str, list[Document]]:
         """Copies of the documents, with vectors."""
-        found = vectors(self._model(), [each.content or "" for each in documents], side="candidate")
+        found = vectors(self._model(), _texts(documents), side="candidate")
         return {
             "documents": [
                 replace(each, embedding=vector.tolist())
@@ -83,6 +85,16 @@ class TercetRanker:
         self, query: str, documents: list[Document], top_k: int | None = None
     ) -> dict[str, list[Document]]:
         """Copies of the documents, best first."""
-        texts = [each.content or "" for each in documents]
-        found = ranking(self._model(), query, texts, self.top_k if top_k is None else top_k)
+        found = ranking(self._model(), query, _texts(documents), self.top_k if top_k is None else top_k)
         return {"documents": [replace(documents[position], score=score) for position, score in found]}
+
+
+def _texts(documents: list[Document]) -> list[str]:
+    """The texts of documents; raises if one has none, such as an image."""
+    for position, each in enumerate(documents):
+        if not each.content:
+            raise InputError(
+                f"every document needs content, and document {position} (id {shortened(each.id, 20)}) has "
+                "none: remove it, or convert it to text first"
+            )
+    return [str(each.content) for each in documents]

@@ -31,11 +31,12 @@ ERRORS: dict[int | str, dict[str, Any]] = {
     for code, text in (
         (400, "The body is not JSON."),
         (401, "An API key is needed."),
-        (403, "The API key may not do this."),
+        (403, "The API key may not do this, or a page of another site may not call the server."),
         (404, "There is no such model or index."),
         (408, "The request or its answer took too long."),
         (413, "The request is too large."),
         (415, "The body must be application/json."),
+        (421, "The server has no API keys, and answers to localhost only."),
         (422, "The request is invalid."),
         (429, "The server is overloaded: try again after the time in Retry-After."),
         (503, "The server is not ready."),
@@ -65,11 +66,13 @@ def create_app(
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         app.state.service = service = Service(config, metrics)
         loading = asyncio.create_task(_load(service, on_ready, on_failure))
+        measuring = asyncio.create_task(metrics.keep_measuring(service.engine))
         if load_first:
             await loading
         yield
-        loading.cancel()
-        await asyncio.gather(loading, return_exceptions=True)
+        for task in (loading, measuring):
+            task.cancel()
+        await asyncio.gather(loading, measuring, return_exceptions=True)
         await service.close()
 
     app = FastAPI(

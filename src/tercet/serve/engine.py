@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future as ThreadFuture
 from concurrent.futures import ThreadPoolExecutor
+from math import inf
 from typing import Any
 
 from tercet.errors import InputError, TercetError
@@ -40,17 +41,26 @@ class TooManyTokensError(InputError):
 class Loaded:
     """A model and its queue."""
 
-    def __init__(self, name: str, model: ServedModel, config: EngineConfig) -> None:
-        self.name, self.model = name, model
-        self.queue = ModelQueue(config, batch_tokens=model.batch_tokens)
+    def __init__(self, name: str, model: ServedModel, queue: ModelQueue) -> None:
+        self.name, self.model, self.queue = name, model, queue
         self.batches_since_release = 0
 
 
 class Engine:
-    """Runs texts of concurrent requests through models. Create and use it in one event loop."""
+    """Runs texts of concurrent requests through models. Create and use it in one event loop.
 
-    def __init__(self, config: EngineConfig | None = None, observer: Observer | None = None) -> None:
-        self.config = config or EngineConfig()
+    Args:
+        answer_seconds: a request that would take longer, in a busy engine, is refused.
+    """
+
+    def __init__(
+        self,
+        config: EngineConfig | None = None,
+        observer: Observer | None = None,
+        *,
+        answer_seconds: float = inf,
+    ) -> None:
+        self.config, self.answer_seconds = config or EngineConfig(), answer_seconds
         self.observer = observer or Observer()
         self.cache = ResultCache(self.config.cache_bytes)
         self._models: dict[str, Loaded] = {}
@@ -99,7 +109,8 @@ class Engine:
             model = await asyncio.to_thread(make)
         finally:
             self._loading.discard(name)
-        self._models[name] = loaded = Loaded(name, model, self.config)
+        queue = ModelQueue(self.config, batch_tokens=model.batch_tokens, answer_seconds=self.answer_seconds)
+        self._models[name] = loaded = Loaded(name, model, queue)
         self._turns.append(loaded)
 
     async def unload(self, name: str) -> None:

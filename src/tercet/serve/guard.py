@@ -77,7 +77,7 @@ class Guard:
                 limit="max_requests",
                 retry_after=1,
             )
-        self._check_host(exchange)
+        self._check_site(exchange)
         if CONTROL_CHARACTER.search(exchange.path):  # a route's pattern may accept a newline at its end
             raise status_problem(404, "there is no such path")
         body = b""
@@ -92,28 +92,31 @@ class Guard:
         if self.config.serve.log_texts and body:
             text = escaped(body.decode("utf-8", errors="replace")).replace("\n", "\\n")
             LOG.info("%s body %s", exchange.request_id, text)
-        routes = asyncio.ensure_future(self.app(exchange.scope, _replayed(body), exchange.send))
-        gone = asyncio.ensure_future(_disconnected(receive))
+        await self._route(exchange, body, receive)
+
+    async def _route(self, exchange: "Exchange", body: bytes, receive: Receive) -> None:
+        """Let the route answer. It is cancelled if that takes too long, or if the client goes away."""
+        seconds = self.config.limits.request_seconds
+        task: asyncio.Task[Any] = asyncio.current_task()  # type: ignore[assignment]
+        watching = asyncio.ensure_future(_cancel_if_gone(task, exchange, receive))
         try:
-            await asyncio.wait(
-                {routes, gone}, timeout=limits.request_seconds, return_when=asyncio.FIRST_COMPLETED
-            )
-            if routes.done():
-                routes.result()
-            elif gone.done():
-                exchange.status = 499  # as nginx notes it: the client has gone
-            else:
-                raise ProblemError(
-                    408,
-                    "timeout",
-                    f"the answer took longer than {limits.request_seconds:g} s (request_seconds): send less, "
-                    "or try again later",
-                    limit="request_seconds",
-                )
+            async with asyncio.timeout(seconds) as limit:
+                await self.app(exchange.scope, _replayed(body), exchange.send)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            raise ProblemError(
+                408,
+                "timeout",
+                f"the answer took longer than {seconds:g} s (request_seconds): send less, or try again later",
+                limit="request_seconds",
+            ) from None
+        except asyncio.CancelledError:
+            if not exchange.client_is_gone or task.uncancel():
+                raise
+            exchange.status = 499  # as nginx notes it
         finally:
-            for task in (routes, gone):
-                task.cancel()
-            await asyncio.gather(routes, gone, return_exceptions=True)
+            watching.cancel()
 
     def _check_queue(self, exchange: "Exchange") -> None:
         """Refuse early if nothing fits into the queues: reading a request costs more than refusing it."""
@@ -123,14 +126,27 @@ class Guard:
                 429, "overloaded", "the queues of all models are full: try again later", retry_after=1
             )
 
-    def _check_host(self, exchange: "Exchange") -> None:
-        """Without keys, a page of another site must not reach the server through a name that it controls."""
-        if self.keys or not self.config.serve.is_local:
+    def _check_site(self, exchange: "Exchange") -> None:
+        """Without keys, no page of another site may reach the server, not even by a name that points here."""
+        serve = self.config.serve
+        if self.keys or not serve.is_local:
             return
-        host = HOST.fullmatch(exchange.header(b"host").decode("latin-1").lower())
-        if host is None or (host[1] or host[2]) not in (*LOOPBACK, ""):
+        names = {*LOOPBACK, *map(str.lower, serve.allowed_hosts)}
+        host, origin = exchange.header(b"host"), exchange.header(b"origin")
+        if host and _host_name(host) not in names:
             raise ProblemError(
-                421, "wrong_host", "this server answers to localhost only: use its address, or API keys"
+                421,
+                "wrong_host",
+                "this server answers to localhost only: use that name, add yours to serve.allowed_hosts, or "
+                "use API keys",
+            )
+        if not origin or {"*", origin.decode("latin-1")} & {*serve.cors_origins}:
+            return
+        if _host_name(origin.partition(b"://")[2]) not in names:
+            raise ProblemError(
+                403,
+                "foreign_origin",
+                "pages of other sites may not call this server: name them in serve.cors_origins",
             )
 
     def _check_key(self, exchange: "Exchange") -> None:
@@ -171,12 +187,15 @@ class Exchange:
 
     def __init__(self, scope: MutableMapping[str, Any], send: Send, config: ServerConfig) -> None:
         self.scope, self._send, self._config = scope, send, config
+        self._headers = dict(reversed(scope["headers"]))  # the first one counts
         self.began = time.perf_counter()
         self.path: str = scope["path"]
         given = self.header(b"x-request-id")
         self.request_id = given.decode() if REQUEST_ID.fullmatch(given) else uuid4().hex
         self.status = 0
         self.body_was_read = False
+        self.client_is_gone = False
+        self.is_answered = False
         self._is_page = self.path == "/" or self.path.startswith(PLAYGROUND)
         scope.setdefault("state", {})["request_id"] = self.request_id
 
@@ -204,7 +223,7 @@ class Exchange:
 
     def header(self, name: bytes) -> bytes:
         """A header; empty if there is none."""
-        return next((bytes(value) for key, value in self.scope["headers"] if key == name), b"")
+        return bytes(self._headers.get(name, b""))
 
     async def send(self, message: Message) -> None:
         """Send a part of the answer, with our headers, to a client that reads it in time."""
@@ -219,6 +238,8 @@ class Exchange:
             ]
             if self.has_body and not self.body_was_read:
                 message["headers"].append((b"connection", b"close"))  # what follows is not a request
+        else:
+            self.is_answered = not message.get("more_body", False)
         async with asyncio.timeout(self._config.limits.send_seconds):
             await self._send(message)
 
@@ -286,6 +307,16 @@ def _replayed(body: bytes) -> Receive:
     return receive
 
 
-async def _disconnected(receive: Receive) -> None:
+def _host_name(given: bytes) -> str | None:
+    """The name in ``NAME:PORT`` or ``[ADDRESS]:PORT``; None if it has another form."""
+    found = HOST.fullmatch(given.decode("latin-1").lower())
+    return None if found is None else found[1] or found[2]
+
+
+async def _cancel_if_gone(task: "asyncio.Task[Any]", exchange: Exchange, receive: Receive) -> None:
+    """Cancel the task of a request when the client disconnects before it has its answer."""
     while (await receive())["type"] != "http.disconnect":
         pass
+    if not exchange.is_answered:  # uvicorn reports the end of an answer as a disconnection too
+        exchange.client_is_gone = True
+        task.cancel()

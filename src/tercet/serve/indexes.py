@@ -48,9 +48,9 @@ class ServedIndex:
         """The number of candidates."""
         return await self._in_thread(lambda: len(self.retriever))
 
-    async def is_missing(self) -> bool:
+    def is_missing(self) -> bool:
         """Whether the folder was moved, deleted or replaced since the index was opened."""
-        return await asyncio.to_thread(self._file_now) != self._file
+        return self._file_now() != self._file
 
     async def search(
         self,
@@ -118,26 +118,25 @@ class ServedIndex:
         return None
 
     async def _in_thread(self, call: Callable[[], T]) -> T:
-        """What ``call`` returns, in another thread; raises if the folder is missing before or after it.
+        """What ``call`` returns, in another thread; raises if the folder is missing, or vanishes meanwhile.
 
         Without the check, SQLite would go on reading a file that was deleted.
         """
+        missing = MissingIndexError(
+            f"the index {self.name} was moved, deleted or replaced: put it back, or restart the server"
+        )
 
         def checked() -> T:
-            self._check_present()
+            if self.is_missing():
+                raise missing
             try:
                 return call()
             except (TercetError, OSError):
-                self._check_present()
+                if self.is_missing():
+                    raise missing from None
                 raise
 
         return await asyncio.to_thread(checked)
-
-    def _check_present(self) -> None:
-        if self._file_now() != self._file:
-            raise MissingIndexError(
-                f"the index {self.name} was moved, deleted or replaced: put it back, or restart the server"
-            )
 
     def _file_now(self) -> tuple[int, int] | None:
         """Identifies the database in the folder of the index; None if there is none."""

@@ -14,7 +14,7 @@ from tercet.settings.serve import ServeLimits
 JSON = "application/json"
 
 
-def respond(data: Any) -> Response:
+def respond(data: Any, *, status: int = 200) -> Response:
     """An answer with numpy arrays as lists."""
     try:
         body = orjson.dumps(data, option=orjson.OPT_SERIALIZE_NUMPY)
@@ -22,7 +22,7 @@ def respond(data: Any) -> Response:
         body = json.dumps(
             data, allow_nan=False, ensure_ascii=False, default=lambda each: each.tolist()
         ).encode()
-    return Response(body, media_type=JSON)
+    return Response(body, status, media_type=JSON)
 
 
 class JsonRoute(APIRoute):

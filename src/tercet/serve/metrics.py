@@ -1,5 +1,6 @@
 """Prometheus metrics of the server."""
 
+import asyncio
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,8 @@ SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 1
 TOKENS = (8, 32, 128, 512, 1024, 2048, 8192, 32768)
 SHARED_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 """Set by the command for several workers, whose metrics are then added up."""
+MEASURED_EVERY = 2.0
+"""Seconds between two measurements of queues, cache and memory in each of several workers."""
 
 
 class Metrics(Observer):
@@ -79,12 +82,22 @@ class Metrics(Observer):
         """The first item of a batch waited for its turn."""
         self.stage_seconds.labels("queue", model).observe(seconds)
 
-    def text(self, engine: "Engine") -> bytes:
-        """All metrics in Prometheus' format; those of all workers, if there are several."""
+    def measure(self, engine: "Engine") -> None:
+        """Note the queues, the cache and the memory of this process."""
         for name, tokens in engine.queued_tokens().items():
             self.queue_tokens.labels(name).set(tokens)
         self.cache_bytes.set(engine.cache.bytes)
         self.memory_bytes.set(_resident_bytes())
+
+    async def keep_measuring(self, engine: "Engine") -> None:
+        """Measure from time to time: only one of several workers is asked for the metrics of all."""
+        while SHARED_FOLDER in os.environ:
+            self.measure(engine)
+            await asyncio.sleep(MEASURED_EVERY)
+
+    def text(self, engine: "Engine") -> bytes:
+        """All metrics in Prometheus' format; those of all workers, if there are several."""
+        self.measure(engine)
         if SHARED_FOLDER not in os.environ:
             return generate_latest(self.registry)
         shared = CollectorRegistry()

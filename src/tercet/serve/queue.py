@@ -1,7 +1,7 @@
 """The queue of a model: what waits, what is being computed, and whose turn it is."""
 
 from collections import deque
-from math import ceil
+from math import ceil, inf
 from typing import TYPE_CHECKING, NamedTuple
 
 from tercet.errors import OverloadedError
@@ -35,9 +35,10 @@ class ModelQueue:
     Only the event loop's thread uses a queue.
     """
 
-    def __init__(self, config: EngineConfig, *, batch_tokens: int) -> None:
+    def __init__(self, config: EngineConfig, *, batch_tokens: int, answer_seconds: float = inf) -> None:
         self._config = config
         self._batch_tokens = batch_tokens
+        self._answer_seconds = answer_seconds
         self._shares: deque[Share] = deque()
         self.in_flight: dict[Hashable, Item] = {}
         self.tokens = 0
@@ -63,12 +64,20 @@ class ModelQueue:
         config, wait = self._config, self.wait(estimate, busy_models=busy_models)
         room = config.max_queued_tokens * (LARGE_SHARE if estimate > config.turn_tokens else 1)
         crowded = self.tokens > 0 and self.tokens + estimate > room
+        retry_after = max(1, ceil(min(wait, config.max_wait_seconds) / 2))
         if crowded or wait > config.max_wait_seconds:
             raise OverloadedError(
                 f"the queue is full: {self.tokens:,} tokens wait, and this request would wait about "
                 f"{wait:.1f} s (max_queued_tokens {config.max_queued_tokens:,}, max_wait_seconds "
                 f"{config.max_wait_seconds:g}): try again later",
-                retry_after=max(1, ceil(min(wait, config.max_wait_seconds) / 2)),
+                retry_after=retry_after,
+            )
+        seconds = wait + busy_models * estimate / self._speed
+        if self.tokens + self.running > 0 and seconds > self._answer_seconds:  # an idle server tries
+            raise OverloadedError(
+                f"the answer would take about {seconds:.0f} s, and it may take {self._answer_seconds:g} "
+                "(request_seconds): send less, or try again later",
+                retry_after=retry_after,
             )
         self.tokens += estimate
         self._expected += self._counted(estimate)

@@ -74,7 +74,7 @@ def run_server(
     for number in (signal.SIGTERM, signal.SIGINT):  # uvicorn raises them again after it has stopped
         signal.signal(number, lambda *_: None)
     app = create_app(config, load_first=load_first, on_ready=on_ready, on_failure=fail)
-    server = uvicorn.Server(_uvicorn_config(config, app))
+    server = uvicorn.Server(uvicorn_config(config, app))
     server.run(sockets=[bound])
     if failures:
         raise failures[0]
@@ -169,7 +169,8 @@ def configure_log() -> None:
     log.setLevel(logging.INFO)
 
 
-def _uvicorn_config(config: ServerConfig, app: Any) -> uvicorn.Config:
+def uvicorn_config(config: ServerConfig, app: Any) -> uvicorn.Config:
+    """uvicorn with our limits on connections."""
     limits = {
         "header_seconds": config.limits.body_seconds,
         "max_connections": config.limits.max_connections,

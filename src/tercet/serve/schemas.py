@@ -304,6 +304,7 @@ class Model(BaseModel):
     calibrated: bool
     precision: str
     fingerprint: str
+    scripts: list[str] = Field(description="Scripts that its vocabulary reads, such as Latin and Hangul.")
 
 
 class ModelList(BaseModel):

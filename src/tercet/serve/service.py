@@ -3,7 +3,7 @@
 from asyncio import to_thread
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tercet.errors import InputError, StaleIndexError
 from tercet.formats.load import load
@@ -19,6 +19,7 @@ from tercet.serve.models import ServedDual, served
 from tercet.serve.observer import Observer
 from tercet.serve.scoring import score_all
 from tercet.settings.serve import DEFAULT_MODELS, ServerConfig, named_source
+from tercet.text.readable import readable_scripts
 
 if TYPE_CHECKING:
     from tercet.scorers.loaded import LoadedScorer
@@ -35,9 +36,10 @@ class Service:
 
     def __init__(self, config: ServerConfig, observer: Observer | None = None) -> None:
         self.config = config
-        self.engine = Engine(config.engine, observer)
+        self.engine = Engine(config.engine, observer, answer_seconds=config.limits.request_seconds)
         self.indexes: dict[str, ServedIndex] = {}
         self.fingerprints: dict[str, str] = {}
+        self.scripts: dict[str, list[str]] = {}
         self.ready = False
         self.explainer = Explainer(self.engine)
 
@@ -82,7 +84,8 @@ class Service:
 
     async def missing_indexes(self) -> list[str]:
         """The names of the indexes whose folders were moved, deleted or replaced."""
-        return [name for name, index in self.indexes.items() if await index.is_missing()]
+        indexes = list(self.indexes.values())
+        return await to_thread(lambda: [index.name for index in indexes if index.is_missing()])
 
     def default_model(self, *, with_vectors: bool = False) -> str:
         """The first model, or the first bi- or poly-encoder."""
@@ -108,7 +111,9 @@ class Service:
                 load(source, precision=serve.precision, device=serve.device), batch_tokens=batch_tokens
             ),
         )
-        self.fingerprints[name] = await to_thread(lambda: self.scorer(name).fingerprint)
+        scorer: Any = self.scorer(name)
+        self.fingerprints[name] = await to_thread(lambda: scorer.fingerprint)
+        self.scripts[name] = await to_thread(readable_scripts, scorer.tokenizer.spans)
 
     async def _open(self, name: str, folder: Path) -> None:
         """Open an index with the loaded model that built it, or load that model too."""

@@ -78,6 +78,9 @@ class ServeConfig:
     """Serve the page at ``/``."""
     cors_origins: tuple[str, ...] = ()
     """Origins whose pages may call the server, such as ``https://example.org``. Default: none."""
+    allowed_hosts: tuple[str, ...] = ()
+    """Further names of this machine to which a server without API keys answers. Default: only localhost and
+    the loopback addresses, so that a web page cannot reach it by a name of its own."""
     log_texts: bool = False
     """Write the texts of requests to the log."""
     drain_seconds: float = 30.0

@@ -15,6 +15,23 @@ MIN_EXTRA_BYTES = 1 / 8
 WHOLE = ("HANGUL SYLLABLE", "CJK", "HIRAGANA", "KATAKANA", "HALFWIDTH KATAKANA")
 """Starts of the Unicode names of characters that mean something alone: syllables and ideographs."""
 
+SAMPLES = {
+    "Latin": "a few words that many readers know",
+    "Hangul": "한국어로 쓴 문장을 몇 개 읽어 보세요",
+    "Han": "我們昨天在圖書館讀了一本有趣的書",
+    "Hiragana": "わたしはきのうとしょかんにいきました",
+    "Katakana": "コンピューターとインターネットのニュース",
+    "Cyrillic": "вчера мы читали интересную книгу в библиотеке",
+    "Greek": "χθες διαβάσαμε ένα ενδιαφέρον βιβλίο",
+    "Arabic": "قرأنا أمس كتابا ممتعا في المكتبة",
+    "Hebrew": "אתמול קראנו ספר מעניין בספרייה",
+    "Devanagari": "हमने कल पुस्तकालय में एक रोचक किताब पढ़ी",
+    "Thai": "เมื่อวานเราอ่านหนังสือที่ห้องสมุด",
+}
+"""A sentence in each script that ``readable_scripts`` tries, by the Unicode names of the scripts."""
+MIN_READABLE = 0.7
+"""Share of the letters of a sentence that a vocabulary must read."""
+
 
 @dataclass(frozen=True, slots=True)
 class TokenSpan:
@@ -58,6 +75,16 @@ def find_unreadable(
         return None
     script, unreadable_letters = all_unreadable.most_common(1)[0]
     return Unreadable(script, all_letters[script], unreadable_letters)
+
+
+def readable_scripts(spans_of: Callable[[str], Sequence[TokenSpan]]) -> list[str]:
+    """The scripts that a vocabulary reads, of those with a sample sentence: ``["Latin", "Hangul"]``."""
+    found = []
+    for script, text in SAMPLES.items():
+        letters, unreadable = letters_by_script(text, spans_of(text))
+        if letters.total() - unreadable.total() >= MIN_READABLE * letters.total():
+            found.append(script)
+    return found
 
 
 def letters_by_script(text: str, spans: Sequence[TokenSpan]) -> tuple[Counter[str], Counter[str]]:

@@ -33,13 +33,12 @@ export const en = {
   needCandidates: "Write at least one candidate, one per line.",
   needQuery: "Write a query first.",
   tooLongForLink: "These texts are too long for a link. The address of this page does not contain them.",
-  otherLanguages:
-    "The models that come with tercet are trained on English. They read other languages, Korean among them, poorly: do not trust these ranks.",
+  unread: (models) => `The vocabulary of ${models} lacks the script of these texts: ranks by ${models} mean little.`,
 
   emptyTitle: "Which candidate fits the context best?",
   emptyText: "Compare how the loaded models rank the same candidates, and see which words decided.",
   emptyStart: "Start with an example, or write your own texts.",
-  emptyLanguages: "The models that come with tercet are trained on English and read other languages poorly.",
+  unreadExamples: "does not read the script of these examples",
   kind: (kind) => ({ bi: "Bi-encoder", poly: "Poly-encoder", cross: "Cross-encoder" })[kind] ?? kind,
   kindAbout: (kind) =>
     ({

@@ -9,9 +9,17 @@ export const linesOf = (text) =>
     .split(/\r?\n/)
     .filter((line) => line.trim());
 
-/** Whether a good part of a text is not in Latin letters. */
-export function isForeign(text) {
+/**
+ * The models whose vocabulary does not contain a good part of the letters of a text.
+ * @param {{id: string, scripts: string[]}[]} models
+ */
+export function unreadBy(models, text) {
   const letters = text.match(/\p{L}/gu)?.length ?? 0;
-  const latin = text.match(/\p{Script=Latin}/gu)?.length ?? 0;
-  return letters > 0 && latin < 0.7 * letters;
+  return models.filter(({ scripts }) => lettersOf(scripts, text) < 0.7 * letters);
+}
+
+function lettersOf(scripts, text) {
+  if (!scripts.length) return 0;
+  const known = new RegExp(scripts.map((script) => `\\p{Script=${script}}`).join("|"), "gu");
+  return text.match(known)?.length ?? 0;
 }

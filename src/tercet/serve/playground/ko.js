@@ -33,13 +33,12 @@ export const ko = {
   needCandidates: "후보를 한 줄에 하나씩, 하나 이상 입력해 주세요.",
   needQuery: "검색어를 먼저 입력해 주세요.",
   tooLongForLink: "글이 너무 길어 링크에 담을 수 없습니다. 이 페이지의 주소에는 입력한 글이 들어 있지 않습니다.",
-  otherLanguages:
-    "tercet에 기본으로 포함된 모델은 영어로 학습했습니다. 한국어를 비롯한 다른 언어는 아직 잘 이해하지 못하므로 이 순위를 그대로 믿지 마세요.",
+  unread: (models) => `${models} 모델의 어휘에는 이 글의 문자가 없습니다. ${models}의 순위는 믿지 마세요.`,
 
   emptyTitle: "문맥에 가장 잘 맞는 후보는 무엇일까요?",
   emptyText: "같은 후보를 모델마다 어떤 순위로 매기는지 비교하고, 어떤 단어가 점수를 좌우했는지 확인해 보세요.",
   emptyStart: "예시로 시작하거나 직접 입력해 보세요.",
-  emptyLanguages: "tercet에 기본으로 포함된 모델은 영어로 학습했으며, 한국어는 아직 잘 이해하지 못합니다.",
+  unreadExamples: "예시에 쓰인 문자를 읽지 못함",
   kind: (kind) => ({ bi: "바이 인코더", poly: "폴리 인코더", cross: "크로스 인코더" })[kind] ?? kind,
   kindAbout: (kind) =>
     ({

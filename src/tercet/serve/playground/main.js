@@ -50,7 +50,7 @@ async function start() {
     const [models, indexes] = [(await call("v1/models")).data.data, (await call("v1/indexes")).data.data];
     restoring = true; // what a link asks for is in the history already
     rank.setModels(models);
-    search.setIndexes(indexes);
+    search.setIndexes(indexes, models);
     restoring = false;
   } catch (error) {
     showNotice(() => el("div", { class: "notice", role: "alert" }, errorBox(error, start)));

@@ -6,11 +6,11 @@ import { columnElements, summary } from "./columns.js";
 import { byId } from "./dom.js";
 import { examples } from "./examples.js";
 import { explain, redrawExplanation, showContext } from "./explain.js";
-import { isForeign, linesOf, wellFormed } from "./inputs.js";
+import { linesOf, wellFormed } from "./inputs.js";
 import { t } from "./language.js";
 import { announce } from "./notices.js";
 import { startPointing } from "./pointing.js";
-import { drawExampleList, drawStart, exampleOf } from "./start.js";
+import { drawExampleList, drawStart, exampleOf, unreadNote } from "./start.js";
 import { startTurns } from "./turns.js";
 
 const FIRST = 20; // candidates that are shown before "Show all"
@@ -124,7 +124,7 @@ export function startRank({ onDraft, onRun }) {
     const count = asked?.candidates.length ?? 0;
     byId("rank-empty").hidden = asked !== null;
     for (const id of ["explanation", "comparison"]) byId(id).hidden = asked === null;
-    byId("language-note").hidden = !asked || !isForeign([asked.context, asked.candidates].flat().join(" "));
+    showUnread();
     byId("rank-run").textContent = t(running && stoppable ? "stop" : "rank");
     byId("show-all").hidden = count <= FIRST;
     byId("show-all").textContent = shown === FIRST ? t("showAll", count) : t("showFewer", FIRST);
@@ -134,6 +134,12 @@ export function startRank({ onDraft, onRun }) {
     pointing.redraw(() =>
       byId("columns").replaceChildren(...columnElements(columns, Math.min(shown, count), () => run())),
     );
+  }
+
+  function showUnread() {
+    const note = asked ? unreadNote(models, [asked.context, asked.candidates].flat().join(" ")) : "";
+    byId("language-note").textContent = note;
+    byId("language-note").hidden = !note;
   }
 
   function explainPlace(place, { now }) {

@@ -4,9 +4,10 @@ import { searchCalls } from "./calls.js";
 import { startCode } from "./code.js";
 import { byId, el } from "./dom.js";
 import { foundElements } from "./found.js";
-import { isForeign, wellFormed } from "./inputs.js";
-import { number, t } from "./language.js";
+import { wellFormed } from "./inputs.js";
+import { language, number, t } from "./language.js";
 import { announce, errorBox } from "./notices.js";
+import { unreadNote } from "./start.js";
 
 const RERANK_DEPTH = 50; // as in the library
 const STOPPABLE_MS = 600; // a second click that comes sooner was a double click
@@ -18,6 +19,7 @@ const STOPPABLE_MS = 600; // a second click that comes sooner was a double click
  */
 export function startSearch({ onDraft, onRun }) {
   let indexes = null;
+  let models = [];
   let asked = null; // the body of the last request
   let found = null; // {answer, seconds} or {error}
   let running = null;
@@ -106,17 +108,26 @@ export function startSearch({ onDraft, onRun }) {
     byId("search-empty").hidden = asked !== null;
     byId("found").hidden = asked === null;
     byId("found").ariaBusy = String(running !== null);
-    byId("search-language-note").hidden = !asked || !isForeign(asked.context);
+    showUnread();
     if (found?.error) byId("found").replaceChildren(errorBox(found.error, run));
     else byId("found").replaceChildren(...foundElements(asked, found));
+  }
+
+  /** Searching by words needs no model. */
+  function showUnread() {
+    const model = models.filter((each) => asked?.mode !== "lexical" && each.id === current()?.model);
+    const note = asked ? unreadNote(model, asked.context) : "";
+    byId("search-language-note").textContent = note;
+    byId("search-language-note").hidden = !note;
   }
 
   function drawEmpty() {
     const none = indexes !== null && !indexes.length;
     byId("search-form").hidden = none;
+    const [model, faq] = language() === "ko" ? ["bi-ko", "faq.ko"] : ["bi", "faq.en"];
     const commands = [
-      "tercet index build sample:faq.en --column question -o faq.tercet",
-      "tercet serve --model bi --model poly --model cross --index faq.tercet",
+      `tercet index build sample:${faq} --model ${model} --column question -o faq.tercet`,
+      `tercet serve --model ${model} --model poly --model cross --index faq.tercet`,
     ];
     byId("search-empty").replaceChildren(
       el("h2", {}, t(none ? "noIndexTitle" : "searchEmptyTitle")),
@@ -125,8 +136,8 @@ export function startSearch({ onDraft, onRun }) {
     );
   }
 
-  function setIndexes(served) {
-    indexes = served;
+  function setIndexes(served, loaded) {
+    [indexes, models] = [served, loaded];
     const options = served.map(({ id, size }) => el("option", { value: id }, `${id} (${number(size)})`));
     byId("index").replaceChildren(...options);
     drawEmpty();

@@ -1,6 +1,7 @@
 // What the tab "Rank" shows before the first run: the models and examples; and the list of examples.
 import { byId, el } from "./dom.js";
 import { examples } from "./examples.js";
+import { unreadBy } from "./inputs.js";
 import { language, t } from "./language.js";
 
 /** Fill the list of examples, those in the language of the page first. */
@@ -25,20 +26,29 @@ export const exampleOf = ({ turns, candidates }) =>
     (each) => each.candidates.join("\n") === candidates && JSON.stringify(each.turns) === JSON.stringify(turns),
   );
 
-/** @param {{id: string, kind: string}[]} models */
+/** @param {{id: string, kind: string, scripts: string[]}[]} models */
 export function drawStart(models, choose) {
-  const kinds = models.map(({ id, kind }) =>
-    el("li", {}, el("strong", {}, id), el("span", { class: "muted" }, `${t("kind", kind)}: ${t("kindAbout", kind)}`)),
-  );
-  const cards = examples.filter((each) => each.language === language()).map((each) => card(each, choose));
+  const shown = examples.filter((each) => each.language === language());
+  const unread = unreadBy(models, shown.flatMap((each) => each.turns).join(" "));
+  const kinds = models.map((model) => el("li", {}, el("strong", {}, model.id), about(model, unread.includes(model))));
   byId("rank-empty").replaceChildren(
     el("h2", {}, t("emptyTitle")),
     el("p", { class: "muted" }, t("emptyText")),
     el("ul", { class: "kinds" }, ...kinds),
     el("p", {}, t("emptyStart")),
-    el("div", { class: "cards" }, ...cards),
-    el("p", { class: "muted small" }, t("emptyLanguages")),
+    el("div", { class: "cards" }, ...shown.map((each) => card(each, choose))),
   );
+}
+
+function about({ kind }, isUnread) {
+  const text = `${t("kind", kind)}: ${t("kindAbout", kind)}`;
+  return el("span", { class: "muted" }, text, isUnread ? el("span", { class: "cut" }, ` · ${t("unreadExamples")}`) : null);
+}
+
+/** A sentence about the models that cannot read a text; empty if all can. */
+export function unreadNote(models, text) {
+  const names = unreadBy(models, text).map((model) => model.id);
+  return names.length ? t("unread", names.join(", ")) : "";
 }
 
 function card(example, choose) {

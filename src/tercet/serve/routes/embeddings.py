@@ -37,12 +37,13 @@ async def embeddings(request: EmbeddingRequest, service: Ready) -> Response:
     side: Side = "context" if request.input_type in ("context", "query") else "candidate"
     if side == "context" and scorer.max_codes > 1:
         raise InputError(f"a context of the poly-encoder {name} has several vectors: encode candidates")
-    width = request.dimensions or scorer.width
-    if width > scorer.width:
-        raise InputError(f"dimensions may be {scorer.width} for the model {name}, got {width}")
+    full_width = scorer.width
+    width = request.dimensions or full_width
+    if width > full_width:
+        raise InputError(f"dimensions may be {full_width} for the model {name}, got {width}")
     encoded = await encode(service.engine, name, _texts(request.input, service.config.limits), side)
     vectors = encoded.codes.vectors[:, 0]
-    if width < scorer.width:
+    if width < full_width:
         vectors = unit_vectors(np.ascontiguousarray(vectors[:, :width]))
     return respond(
         {

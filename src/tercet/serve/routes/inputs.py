@@ -13,8 +13,8 @@ from tercet.serve.service import Service
 from tercet.settings.serve import ServeLimits
 
 
-def ready_service(request: Request) -> Service:
-    """The service, once its models are loaded."""
+async def ready_service(request: Request) -> Service:
+    """The service, once its models are loaded. FastAPI would call a plain function in a thread."""
     service: Service = request.app.state.service
     if not service.ready:
         raise ProblemError(503, "loading", "the models are being loaded: try again soon", retry_after=2)
@@ -24,7 +24,7 @@ def ready_service(request: Request) -> Service:
 Ready = Annotated[Service, Depends(ready_service)]
 
 
-def writing_service(request: Request, service: Ready) -> Service:
+async def writing_service(request: Request, service: Ready) -> Service:
     """The service, if the request may change indexes."""
     if service.config.serve.read_only:
         raise ProblemError(

@@ -37,13 +37,12 @@ async def live() -> Response:
 async def ready(request: Request) -> Response:
     """Whether the models are loaded and warmed up, and every index is in its folder; 503 otherwise."""
     service: Service = request.app.state.service
+    if not service.ready:
+        return respond({"status": "loading"}, status=503)
     missing = await service.missing_indexes()
     if missing:
-        answer = respond({"status": "index_missing", "indexes": missing})
-    else:
-        answer = respond({"status": "ready" if service.ready else "loading"})
-    answer.status_code = 200 if service.ready and not missing else 503
-    return answer
+        return respond({"status": "index_missing", "indexes": missing}, status=503)
+    return respond({"status": "ready"})
 
 
 @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
@@ -67,4 +66,5 @@ def _model(service: Service, name: str) -> dict[str, Any]:
         "calibrated": scorer.calibration is not None,
         "precision": scorer.precision,
         "fingerprint": service.fingerprints[name],
+        "scripts": service.scripts[name],
     }
