@@ -17,6 +17,7 @@ ObjectiveKind: TypeAlias = Literal[
     "margin_mse",
     "kl_divergence",
     "bce",
+    "mse",
     "cross_entropy",
     "listwise",
 ]
@@ -37,8 +38,8 @@ class ObjectiveConfig:
     kind: ObjectiveKind
     """Bi-encoders: ``softmax`` (labels), ``cosine`` (scores), ``cosent`` (order of scores), ``triplet``. Bi-
     and poly-encoders: ``in_batch`` (answers, with in-batch negatives), ``margin_mse`` and ``kl_divergence``
-    (a teacher's scores). Cross-encoders: ``bce`` (scores), ``cross_entropy`` (labels), ``listwise``
-    (answers)."""
+    (a teacher's scores). Cross-encoders: ``bce`` and ``mse`` (scores), ``cross_entropy`` (labels),
+    ``listwise`` (answers)."""
     concatenation: tuple[ConcatenationPart, ...] = ("u", "v", "difference")
     """``softmax``: the features of the classifier, from the two vectors."""
     num_labels: int = 3
@@ -53,9 +54,9 @@ class ObjectiveConfig:
     temperature: float = 1.0
     """``kl_divergence``: divides the scores of student and teacher."""
     min_score: float = 0.0
-    """``cosine``, ``cosent`` and ``bce``: the target score of unrelated texts."""
+    """``cosine``, ``cosent``, ``bce`` and ``mse``: the target score of unrelated texts."""
     max_score: float = 1.0
-    """``cosine``, ``cosent`` and ``bce``: the target score of equivalent texts."""
+    """``cosine``, ``cosent``, ``bce`` and ``mse``: the target score of equivalent texts."""
 
     def __post_init__(self) -> None:
         check_choice("kind", self.kind, OBJECTIVE_KINDS)

@@ -35,7 +35,7 @@ def classification(logits: Tensor, labels: Tensor) -> Tensor:
 
 
 def mean_squared_error(scores: Tensor, targets: Tensor) -> Tensor:
-    """``(score − target)²`` of scores and targets ``[B]`` (Sentence-BERT, with cosines)."""
+    """``(score − target)²`` of scores and targets ``[B]`` (in Sentence-BERT, scores are cosines)."""
     return mse_loss(scores, targets)
 
 
