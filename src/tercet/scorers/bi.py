@@ -77,7 +77,7 @@ class BiEncoder(DualEncoder):
         return cls.from_backbone(
             spec.source,
             config=spec.config(),
-            pooling=PoolingConfig(kinds=spec.pooling),
+            pooling=spec.pooling_config(),
             max_tokens=spec.max_tokens,
             device=device,
         )
@@ -196,7 +196,7 @@ class BiEncoder(DualEncoder):
         return {
             "vectors": self.width,
             "towers": self.config.towers,
-            "pooling": " + ".join(self.context_tower.pooling.kinds),
+            "pooling": _shown(self.context_tower.pooling),
             "similarity": self.config.similarity,
             "context prompt": self.config.context_prompt,
             "candidate prompt": self.config.candidate_prompt,
@@ -205,6 +205,12 @@ class BiEncoder(DualEncoder):
     def _fingerprint_inputs(self) -> dict[str, Any]:
         towers = [tower.fingerprint_inputs() for tower in (self.context_tower, self.candidate_tower)]
         return {"config": asdict(self.config), "towers": towers[: self.config.towers]}
+
+
+def _shown(pooling: PoolingConfig) -> str:
+    """The pooling as ``tercet info`` shows it."""
+    tokens = f" of {pooling.first_tokens} tokens"
+    return " + ".join(kind + tokens * (kind == "mean_first") for kind in pooling.kinds)
 
 
 def _vectors(values: ArrayLike, name: str) -> Floats:
