@@ -20,6 +20,7 @@ from tercet.formats.modules import (
     write_modules,
     write_tower,
 )
+from tercet.formats.pair_classifier import read_classifier, write_classifier
 from tercet.formats.tokenizer import tokenizer_for
 from tercet.formats.transformer import read_encoder, write_encoder
 from tercet.scorers.bi import BiParts
@@ -70,7 +71,8 @@ def read_bi(folder: Path) -> BiParts:
     if settings.get("truncate_dim"):
         for each in {tower, other}:
             each.layers.append(TruncateDimensions(int(settings["truncate_dim"])))
-    return BiParts(tokenizer, tower, other, _config(settings, folder, towers=1 if other is tower else 2))
+    config = _config(settings, folder, towers=1 if other is tower else 2)
+    return BiParts(tokenizer, tower, other, config, read_classifier(folder, width=other.width))
 
 
 def write_bi(parts: BiParts, folder: Path) -> dict[str, Any]:
@@ -83,6 +85,7 @@ def write_bi(parts: BiParts, folder: Path) -> dict[str, Any]:
         _write_router(parts, folder)
     write_modules(entries, folder)
     _write_settings(parts, folder)
+    write_classifier(parts.classifier, folder)
     return {"turn_separator": parts.config.turn_separator}
 
 

@@ -12,16 +12,7 @@ from torch.nn.functional import (
 )
 
 from tercet.errors import InputError
-from tercet.settings.training import ConcatenationPart, Distance
-
-
-def concatenate(left: Tensor, right: Tensor, parts: tuple[ConcatenationPart, ...]) -> Tensor:
-    """``[B, parts * D]``: the named ones of ``u``, ``v``, ``|u − v|`` and ``u ∗ v``, concatenated.
-
-    Sentence-BERT (Reimers & Gurevych, 2019), section 3.1 and table 6.
-    """
-    available = {"u": left, "v": right, "difference": (left - right).abs(), "product": left * right}
-    return torch.cat([available[part] for part in parts], dim=-1)
+from tercet.settings.training import Distance
 
 
 def classification(logits: Tensor, labels: Tensor) -> Tensor:
