@@ -139,9 +139,9 @@ class TrainingConfig:
     """Dropout of all layers. Default: the model's own, mostly 0.1. Small models, trained briefly, are
     better with 0."""
     freeze_embeddings: bool = False
-    """Do not train the word embeddings."""
+    """Do not train the embeddings of words, positions and token types."""
     freeze_layers: int = 0
-    """Do not train this many of the lowest layers."""
+    """Do not train this many of the lowest layers, nor the embeddings below them."""
     last_layer_std: float | None = None
     """Before training, rescale each matrix of the last layer to this standard deviation (the Reddit recipe of
     Humeau et al., 2020)."""

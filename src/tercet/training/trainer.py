@@ -220,9 +220,7 @@ def train(
     """Train the scorer, keep its best weights, and return the log; ``folder`` receives the checkpoints."""
     if config.dropout is not None:
         set_dropout(scorer, config.dropout)
-    frozen = freeze(scorer, embeddings=config.freeze_embeddings, layers=config.freeze_layers)
-    if config.freeze_layers and not frozen:
-        raise InputError("freeze_layers matches no layer of this architecture: set it to 0")
+    freeze(scorer, embeddings=config.freeze_embeddings, layers=config.freeze_layers)
     if config.last_layer_std is not None:
         rescale_last_layer(scorer, std=config.last_layer_std)
     learner = Learner(scorer, objective)
