@@ -72,6 +72,7 @@ def test_invalid_teachers_are_refused(given: dict[str, Any], message: str, tiny_
         ),
         ("training.learning_rate=inf", r"\[training\]: learning_rate must be a finite number, got float inf"),
         ("training.epochs=true", r"\[training\]: epochs must be a whole number, got bool True"),
+        ("training={bf16=true, fp16=true}", r"\[training\]: bf16 and fp16 exclude each other"),
         ("training.betas=[0.9]", r"\[training\]: betas must be two numbers"),
         ("batches.seed=abc", r"\[batches\]: seed must be a whole number, got str 'abc'"),
         ("model.source=2024-01-01", r"\[model\]: source must be a string, got date"),

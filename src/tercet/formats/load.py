@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
+from tercet.encoders.precision import pick_device
 from tercet.errors import ModelError
 from tercet.files.structured import read_json_if_exists
 from tercet.formats.manifest import read_manifest, reading
@@ -41,9 +42,11 @@ def load(source: Source, *, precision: Precision = "fp32", device: str | None = 
     Args:
         source: ``"bi"``, ``"poly"`` or ``"cross"`` (packaged with tercet), a folder, or a hub id such as
             ``"org/name"``. ``"all-MiniLM-L6-v2"`` is ``"bi"`` and needs no download.
-        precision: ``"fp32"``, or ``"bf16"`` for about twice the speed and nearly the same ranking.
+        precision: ``"fp32"``, or ``"bf16"`` for about twice the speed and nearly the same ranking; on a GPU
+            also ``"fp16"``, which has more digits and overflows at 65,504.
         device: such as ``"cpu"`` or ``"cuda:0"``. Default: a GPU if there is one.
     """
+    pick_device(device, precision)  # fails before anything is read
     folder = resolve_model(source)
     manifest = read_manifest(folder) or {}
     for key, loader in _partial_loaders.items():

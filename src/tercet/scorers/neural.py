@@ -83,10 +83,11 @@ class NeuralScorer(nn.Module, Scorer):
     @classmethod
     def load(cls, source: Source, *, precision: Precision = "fp32", device: str | None = None) -> Self:
         """The scorer in a folder of tercet, sentence-transformers or transformers, or of a hub id."""
+        target = pick_device(device, precision)
         parts, calibration = storage().parts(cls.kind, source)
         scorer = cls._assemble(parts, precision)
         scorer.calibration = calibration
-        return scorer.to(pick_device(device))
+        return scorer.to(target)
 
     @classmethod
     def from_spec(cls, spec: ModelSpec, *, device: str | None = None) -> Self:
@@ -99,8 +100,9 @@ class NeuralScorer(nn.Module, Scorer):
     def _new(
         cls, source: Source, *, precision: Precision = "fp32", device: str | None = None, **options: Any
     ) -> Self:
+        target = pick_device(device, precision)
         parts = storage().new_parts(cls.kind, source, **options)
-        return cls._assemble(parts, precision).to(pick_device(device))
+        return cls._assemble(parts, precision).to(target)
 
     def save(self, path: str | PathLike[str]) -> Path:
         """Write a new folder that ``tercet.load`` reads, and return its path."""
@@ -153,7 +155,7 @@ class NeuralScorer(nn.Module, Scorer):
 
     @property
     def fingerprint(self) -> str:
-        """Identifies these weights, settings and tokenizer; the same in fp32 and bf16."""
+        """Identifies these weights, settings and tokenizer; the same in every precision."""
         if self._fingerprint is not None:
             return self._fingerprint
         return fingerprint(self, self.fingerprint_inputs)
@@ -169,7 +171,8 @@ class NeuralScorer(nn.Module, Scorer):
         return next(self.parameters()).device
 
     def set_precision(self, precision: Precision) -> None:
-        """Compute in ``precision`` from now on. bf16 cannot be undone: it discards digits of the weights."""
+        """Compute in ``precision`` from now on. bf16 and fp16 cannot be undone: they discard digits of the
+        weights."""
         if precision != "fp32":
             self._fingerprint = self.fingerprint  # before digits are lost
         self.precision = precision

@@ -126,6 +126,8 @@ class TrainingConfig:
     """Batches per optimizer step."""
     bf16: bool = False
     """Mixed precision; weights stay in float32."""
+    fp16: bool = False
+    """Mixed precision for GPUs without bfloat16, with a scaled loss. Needs a GPU."""
     evals_per_epoch: int = 2
     """Evaluations on the dev data per epoch, each with a checkpoint."""
     metric_for_best_model: str = "loss"
@@ -165,8 +167,10 @@ class TrainingConfig:
             raise InputError(f"dropout must be at least 0 and below 1, got {self.dropout}")
         if self.last_layer_std is not None:
             check_scale("last_layer_std", self.last_layer_std)
-        for name in ("bf16", "freeze_embeddings", "tensorboard"):
+        for name in ("bf16", "fp16", "freeze_embeddings", "tensorboard"):
             check_flag(name, getattr(self, name))
+        if self.bf16 and self.fp16:
+            raise InputError("bf16 and fp16 exclude each other: set one of them")
         check_string("metric_for_best_model", self.metric_for_best_model)
         if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
             raise InputError(f"betas must be two numbers from 0 to below 1, got {self.betas}")

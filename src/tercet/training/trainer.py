@@ -75,6 +75,8 @@ class ScorerTrainer(Trainer):
             raise InputError("the training data does not fill one batch: add examples, or lower batch_size")
         if not data.dev:
             raise InputError("the dev data does not fill one batch: add examples, or lower batch_size")
+        if config.fp16 and _is_on_cpu(learner):
+            raise InputError("training.fp16 needs a GPU: on a CPU use bf16, or neither")
         steps = ceil(len(data.batches) / config.gradient_accumulation_steps)
         used = [*callbacks]
         if config.patience is not None:
@@ -302,6 +304,7 @@ def _arguments(config: TrainingConfig, folder: Path, *, steps: int, on_cpu: bool
         gradient_accumulation_steps=config.gradient_accumulation_steps,
         max_grad_norm=config.max_grad_norm,
         bf16=config.bf16,
+        fp16=config.fp16,
         seed=config.seed,
         use_cpu=on_cpu,
         logging_steps=max(1, every // 10),
