@@ -14,7 +14,7 @@ def training_provenance(recipe: Recipe, root: Path | None) -> dict[str, Any]:
     files = [file for part in (recipe.train, recipe.dev) if part for file in part.files]
     inputs: dict[str, Any] = {
         "recipe": recipe.resolved(),
-        "files": [_data_digest(file, root) for file in files],
+        "files": [data_digest(file, root) for file in files],
         "teacher": one_or_list([path_digest(resolve_model(teacher)) for teacher in recipe.teachers]),
     }
     if recipe.after is None:
@@ -34,7 +34,7 @@ def words_provenance(change: WordChange, config: WordsConfig) -> dict[str, Any]:
     return inputs
 
 
-def _data_digest(name: str, root: Path | None) -> str:
+def data_digest(name: str, root: Path | None) -> str:
     """The digest of a file; samples and hub data sets are identified by their names."""
     path = Path(name) if root is None or Path(name).is_absolute() else root / name
     return path_digest(path) if path.is_file() else name
