@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from tercet.augment.wordnet import wordnet_folder
 from tercet.files.digest import path_digest
 from tercet.formats.sources import resolve_model
 from tercet.settings.augment import WordChange, WordsConfig
@@ -26,7 +27,7 @@ def words_provenance(change: WordChange, config: WordsConfig) -> dict[str, Any]:
     """The digests of the folders that a word change uses."""
     inputs = {}
     if change == "synonyms":
-        wordnet = Path(config.wordnet)
+        wordnet = wordnet_folder(config.wordnet)
         inputs["wordnet"] = path_digest(wordnet) if wordnet.is_dir() else None
     if change in ("substitution", "insertion") and config.language_model:
         inputs["language model"] = path_digest(resolve_model(config.language_model))

@@ -149,8 +149,8 @@ class WordsConfig:
     """Changed pairs per gold pair."""
     protected: tuple[str, ...] = ()
     """Words that are never changed, in addition to numbers and negations."""
-    wordnet: str = "/usr/share/wordnet"
-    """``synonyms``: the WordNet folder."""
+    wordnet: str = ""
+    """``synonyms``: the WordNet folder. Default: that of the extra ``wordnet``, or Debian's."""
     language_model: str = ""
     """Folder of the masked language model. Default: the embedding table of ``encoder``."""
     encoder: str = "bi"
