@@ -18,6 +18,7 @@ from study_runs import Runs, rank_matrix, sample, stored_runs
 from tercet.evaluate.significance import difference
 
 SEEDS = (0, 1, 2)
+SMALLEST_P = 0.0001
 FEW, MANY = (1, 4, 16), (64, 360)
 CODE_KINDS = ("learnt", "first", "last")
 
@@ -97,6 +98,11 @@ def correct(folders: Iterable[Path], runs: Runs) -> NDArray[np.bool_]:
     return first
 
 
+def p_text(p: float) -> str:
+    """A p-value; tiny ones are not shown in full."""
+    return f"p {p:.4f}" if p >= SMALLEST_P else f"p < {SMALLEST_P}"
+
+
 def result(comparison: Comparison, known: dict[str, Row], runs: Runs) -> str:
     """R@1 of both groups, and their difference with interval and p-value."""
     ours, theirs = (
@@ -105,7 +111,7 @@ def result(comparison: Comparison, known: dict[str, Row], runs: Runs) -> str:
     )
     test = difference(sample("R@1", ours), sample("R@1", theirs))
     gap, low, high = (f"{100 * value:+.1f}" for value in (test.value, test.low, test.high))
-    return f"{100 * ours.mean():.1f} and {100 * theirs.mean():.1f}, {gap} ({low} to {high}), p {test.p:.4f}"
+    return f"{100 * ours.mean():.1f} and {100 * theirs.mean():.1f}, {gap} ({low} to {high}), {p_text(test.p)}"
 
 
 def repeated(second: Row, first: Row, runs: Runs) -> Iterator[str]:

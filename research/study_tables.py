@@ -8,7 +8,7 @@ from statistics import mean
 from typing import Any
 
 import paper_figures as paper
-from study_groups import seed_list
+from study_groups import p_text, seed_list
 from study_rows import BASELINES, PARTS, baseline_rows
 from study_runs import Runs, row_results
 
@@ -143,7 +143,7 @@ def ablation_table(rows: Results) -> str:
     lines = _heading("", "seeds", "R@1", "±", "compared with the recipe", "paper", left=(1, 4))
     for name, row in rows.items():
         published = f"*{paper.ABLATIONS[name]}*" if name in paper.ABLATIONS else ""
-        gaps = ", ".join(f"{100 * gap['value']:+.1f} (p {gap['p']:.4f})" for gap in row["against"])
+        gaps = ", ".join(f"{100 * gap['value']:+.1f} ({p_text(gap['p'])})" for gap in row["against"])
         cells = [_seeds(row), with_interval(row["R@1"]), deviation(row), gaps, published]
         lines.append(_line(name.replace("_", " "), *cells))
     return "\n".join([*lines, "", _listing("study.py ablations", rows.values())])
@@ -174,7 +174,7 @@ def sentence_bert_table(tables: Mapping[str, Results]) -> str:
 def gap_cell(gap: dict[str, Any], row: dict[str, Any], other: str) -> str:
     """The difference to another row, with the seeds that were compared if they are not all."""
     seeds = "" if gap["seeds"] == row["seeds"] else f", {seed_list(gap['seeds'])}"
-    return f"{100 * gap['value']:+.1f} vs {other} (p {gap['p']:.4f}{seeds})"
+    return f"{100 * gap['value']:+.1f} vs {other} ({p_text(gap['p'])}{seeds})"
 
 
 def with_interval(estimate: dict[str, float]) -> str:
@@ -194,7 +194,7 @@ def deviation(row: dict[str, Any]) -> str:
 
 def _gap(row: dict[str, Any], other: str) -> str:
     gap = next(gap for gap in row["against"] if gap["row"] == other)
-    return f"{100 * gap['value']:+.1f} (p {gap['p']:.4f})"
+    return f"{100 * gap['value']:+.1f} ({p_text(gap['p'])})"
 
 
 def _published(name: str) -> str:

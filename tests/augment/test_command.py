@@ -60,7 +60,7 @@ def test_errors_are_one_line(
 
 def test_an_unknown_precision_is_refused(write_recipe: WriteRecipe) -> None:
     result = tercet("augment", str(write_recipe(TABLES)), "--precision", "fp8")
-    assert_refused(result, "'fp8' is not one of 'fp32', 'bf16'")
+    assert_refused(result, "'fp8' is not one of 'fp32', 'bf16', 'fp16'")
 
 
 def test_a_missing_recipe_is_named(tmp_path: Path) -> None:

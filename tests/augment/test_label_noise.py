@@ -46,6 +46,19 @@ def test_wrong_is_the_share_on_the_wrong_side_of_the_best_threshold() -> None:
     assert noise.wrong == pytest.approx(1 / 5)
 
 
+def test_a_fixed_threshold_is_not_replaced_by_the_best_one() -> None:
+    labeller = FixedLabeller(0.1, 0.6, 0.5, 0.9, 0.8)
+    noise = label_noise([labeller], gold(0, 0, 1, 1, 1), ScoreRange(), threshold=0.55)
+    assert (noise.threshold, noise.wrong) == (0.55, 2 / 5)  # 0.6 and 0.5 are on the wrong side
+
+
+def test_graded_gold_scores_are_matches_from_a_score_on() -> None:
+    labeller = FixedLabeller(0.1, 0.6, 0.5, 0.9, 0.8)
+    noise = label_noise([labeller], gold(0, 2, 4, 5, 4), ScoreRange(max_score=5), match_from=4)
+    assert noise.threshold == pytest.approx(5 * 0.3)
+    assert noise.wrong == pytest.approx(1 / 5)
+
+
 def test_constant_labels_have_no_correlation() -> None:
     assert label_noise([FixedLabeller(0.5, 0.5)], gold(0, 1), ScoreRange()).correlation == 0.0
 

@@ -291,7 +291,7 @@ def test_a_labeller_with_scores_outside_0_to_1_is_refused(small_recipe: WriteRec
         ("students.rounds=0", "rounds must be"),
         ("students.what=1", "unknown setting 'what'"),
         ('student.objective.kind="softmax"', "a student needs an objective that learns from scores"),
-        ('labeller.objective.kind="listwise"', "a labeller needs the objective bce, got listwise"),
+        ('labeller.objective.kind="listwise"', "a labeller needs the objective bce or mse, got listwise"),
         ("labeller.objective.max_score=50", "range from 0 to 50, the student's from 0 to 5"),
         ('labeller.teacher="bi"', "a labeller learns from gold data: remove teacher"),
         ('student.teacher="bi"', "a student learns from gold and silver data: remove teacher"),

@@ -12,9 +12,9 @@ from tercet.augment.cache import Step, StepCache
 from tercet.augment.gold import Gold
 from tercet.augment.new_pairs import SAMPLERS
 from tercet.augment.silver import ScoreRange, Silver, write_pairs
-from tercet.augment.steps import SamplePairs, SelectSilver, WriteContrasts, WriteGold
+from tercet.augment.steps import SamplePairs, SelectSilver, TakePairs, WriteContrasts, WriteGold
 from tercet.records import Example
-from tercet.settings.augment import LabellingConfig, SamplingConfig
+from tercet.settings.augment import PairsConfig, SamplingConfig
 
 OTHER_SETTINGS: dict[str, Any] = {"top_k": 2, "pairs": 5, "pool": 2, "seed": 1}
 USED_SETTINGS = {
@@ -72,18 +72,34 @@ def test_silver_pairs_depend_on_labels_and_selection(tmp_path: Path) -> None:
     labelled = tmp_path / "labelled.jsonl"
     rows = [Silver(text, "cat", number / 8, "bm25", (0, 1), "", 0.1) for number, text in enumerate(SENTENCES)]
     write_pairs(rows, labelled)
-    config = SamplingConfig(samplers=("bm25",))
-    labelling = LabellingConfig(ensemble=True, max_disagreement=0.5)
     gold = Gold(PAIRS, [], [])
-    step = SelectSilver("bm25", "bm25", config, labelling, labelled, gold, ScoreRange(), None)
+    step = SelectSilver("bm25", labelled, gold, ScoreRange(), max_disagreement=0.5)
     folder = tmp_path / "run"
-    assert not recomputed(replace(step, config=replace(config, seed=7, top_k=9)), step, folder)
-    assert recomputed(replace(step, labelling=replace(labelling, max_disagreement=0.2)), step, folder)
+    assert not recomputed(step, step, folder)
+    assert recomputed(replace(step, max_disagreement=0.2), step, folder)
+    graded = Gold([replace(PAIRS[0], targets=(0.5,)), *PAIRS[1:]], [], [])
+    assert recomputed(replace(step, gold=graded, match_gold=(3, 0)), replace(step, gold=graded), folder)
     assert recomputed(replace(step, threshold=0.5), step, folder)
     assert recomputed(replace(step, gold=Gold(PAIRS[1:], [], [])), step, folder)
     other = tmp_path / "other.jsonl"
     write_pairs(rows[:1], other)
     assert recomputed(replace(step, labelled=other), step, folder)
+
+
+def test_given_pairs_depend_on_files_settings_and_labelled_pairs(tmp_path: Path) -> None:
+    file = tmp_path / "pairs.jsonl"
+    file.write_text('{"context": "a", "candidate": "b"}\n{"context": "c", "candidate": "d"}\n')
+    config = PairsConfig(files=("pairs.jsonl",))
+    step = TakePairs("given", config, set(), tmp_path)
+    folder = tmp_path / "run"
+    assert not recomputed(step, step, folder)
+    assert recomputed(replace(step, config=replace(config, limit=1)), step, folder)
+    assert recomputed(replace(step, known={("a", "b")}), step, folder)
+    StepCache(folder).get(step)
+    file.write_text('{"context": "e", "candidate": "f"}\n')
+    cache = StepCache(folder)
+    cache.get(step)
+    assert cache.computed == ["pairs-given.jsonl"]
 
 
 def test_contrasts_depend_on_their_files(tmp_path: Path) -> None:

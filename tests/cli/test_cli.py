@@ -271,7 +271,7 @@ def test_bad_input_gets_one_clear_line(words: tuple[str, ...], stdin: str | byte
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("rank", "hi", "--precision", "int1"), "'int1' is not one of 'fp32', 'bf16'"),
+        (("rank", "hi", "--precision", "int1"), "'int1' is not one of 'fp32', 'bf16', 'fp16'"),
         (
             ("encode", "-", "-o", "x.npy", "--side", "middle"),
             "'middle' is not one of 'context', 'candidate'",

@@ -88,7 +88,7 @@ def test_wrong_arguments_are_explained_in_one_line(arguments: tuple[str, ...], m
 
 def test_an_unknown_precision_is_refused() -> None:
     assert_refused(
-        tercet("evaluate", "bm25", FAQ, "--precision", "int3"), "'int3' is not one of 'fp32', 'bf16'"
+        tercet("evaluate", "bm25", FAQ, "--precision", "int3"), "'int3' is not one of 'fp32', 'bf16', 'fp16'"
     )
 
 

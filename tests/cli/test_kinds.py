@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from tests.cli.command import assert_fails, assert_refused, tercet
 
+from tercet import PoolingConfig, load
 from tercet.cli.explain_page import SHOWN_CODES, page
 from tercet.records import CodeShare, Explanation, ExplanationMethod, TokenShare
 
@@ -224,6 +225,8 @@ def test_new_overwrites_nothing(made: dict[str, Path]) -> None:
         ),
         (("cross", "OUT", "--max-tokens", "3"), "max_tokens must leave room for two texts"),
         (("bi", "OUT", "--towers", "3"), "towers must be 1 or 2"),
+        (("bi", "OUT", "--first-tokens", "0"), "first_tokens must be at least 1, got 0"),
+        (("bi", "OUT", "--first-tokens", "3"), "has no effect without pooling"),
         (("bi", "/no/where/OUT"), "/no/where is not a folder"),
     ],
 )
@@ -231,6 +234,14 @@ def test_bad_settings_get_one_clear_line(words: tuple[str, ...], message: str, t
     given = [str(tmp_path / word) if word == "OUT" else word for word in words]
     assert_fails(tercet("new", *given), message)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_new_bi_encoder_averages_the_first_tokens(tiny_folder: FolderOf, tmp_path: Path) -> None:
+    words = ("--pooling", "mean_first", "--first-tokens", "3", "--pooling", "max")
+    made = tercet("new", "bi", str(tmp_path / "bi"), "-b", str(tiny_folder("bert")), *words)
+    assert "does not load in sentence-transformers: the pooling mean_first is unknown there" in made.stderr
+    loaded = load(tmp_path / "bi", device="cpu")
+    assert loaded.context_tower.pooling == PoolingConfig(kinds=("mean_first", "max"), first_tokens=3)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from tests.training.small_recipes import (
 
 from tercet.errors import InputError
 from tercet.files.structured import read_toml
+from tercet.settings.models import PoolingConfig
 from tercet.settings.recipe import make_recipe, read_recipe
 
 
@@ -71,6 +72,7 @@ def test_invalid_teachers_are_refused(given: dict[str, Any], message: str, tiny_
         ),
         ("training.learning_rate=inf", r"\[training\]: learning_rate must be a finite number, got float inf"),
         ("training.epochs=true", r"\[training\]: epochs must be a whole number, got bool True"),
+        ("training={bf16=true, fp16=true}", r"\[training\]: bf16 and fp16 exclude each other"),
         ("training.betas=[0.9]", r"\[training\]: betas must be two numbers"),
         ("batches.seed=abc", r"\[batches\]: seed must be a whole number, got str 'abc'"),
         ("model.source=2024-01-01", r"\[model\]: source must be a string, got date"),
@@ -81,6 +83,8 @@ def test_invalid_teachers_are_refused(given: dict[str, Any], message: str, tiny_
             "model.codes=3",
             r"\[model\]: invalid settings of a bi-encoder \(.*'codes'\); known settings: towers",
         ),
+        ("model.first_tokens=4", r"first_tokens = 4 has no effect without pooling = .*, got mean"),
+        ("model.first_tokens=0", r"\[model\]: first_tokens must be at least 1, got 0"),
         ("model.kind=tri", r"\[model\]: kind must be one of model, bi, poly, cross"),
         ("data.train.files=[]", r"\[data.train\]: files must name at least one file"),
         ("data.valid.files=x", r"\[data\]: unknown setting 'valid'; known settings: train, dev, test"),
@@ -114,6 +118,20 @@ def shipped() -> list[Path]:
 @pytest.mark.parametrize("file", shipped(), ids=lambda file: file.stem)
 def test_every_recipe_of_tercet_train_parses(file: Path) -> None:
     assert read_recipe(file).about
+
+
+def test_first_tokens_belongs_to_the_pooling_of_a_bi_encoder_and_to_the_settings_of_a_poly_encoder() -> None:
+    bi = read_recipe(
+        RECIPES / "bi-sample.toml", ['model.pooling=["mean_first", "max"]', "model.first_tokens=4"]
+    )
+    assert bi.model.pooling_config() == PoolingConfig(kinds=("mean_first", "max"), first_tokens=4)
+    poly = read_recipe(RECIPES / "poly-sample.toml", ["model.reduction=mean_first", "model.first_tokens=4"])
+    assert (poly.model.config().first_tokens, poly.model.first_tokens) == (4, 16)
+
+
+def test_a_pooling_is_refused_by_models_without_one() -> None:
+    with pytest.raises(InputError, match="pooling applies to new bi-encoders, and this is a poly-encoder"):
+        read_recipe(RECIPES / "poly-sample.toml", ['model.pooling=["first"]'])
 
 
 def test_circular_recipes_are_refused(tmp_path: Path) -> None:

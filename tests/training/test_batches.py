@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from itertools import product
 
 import pytest
 from accelerate.data_loader import BatchSamplerShard, DataLoaderShard
@@ -10,7 +11,8 @@ from hypothesis import strategies as st
 
 import tercet
 from tercet.settings.training import BatchConfig, ObjectiveConfig
-from tercet.training.batches import LengthBatches
+from tercet.training.batches import LengthBatches, _halved
+from tercet.training.distinct_batches import most_batches
 from tercet.training.learner import Learner, eval_batches, make_training_data
 from tercet.training.objectives import make_objective
 from tercet.training.tokenized import ExampleDataset, TokenizedExample
@@ -123,16 +125,80 @@ def test_negatives_are_other_answers_and_differ_between_epochs() -> None:
     assert first != [examples[position] for position in range(30)]
 
 
-def test_every_epoch_has_as_many_batches_as_the_first() -> None:
+@pytest.mark.parametrize("distinct", [False, True])
+def test_every_epoch_has_as_many_batches_as_the_first(distinct: bool) -> None:
     rng = random.Random(0)
     answers = [rng.randrange(12) for _ in range(120)]
-    sampler = LengthBatches(make_examples(answers), BatchConfig(batch_size=8), distinct_answers=True)
+    settings = BatchConfig(batch_size=8, max_tokens=90, bucket_batches=2)
+    sampler = LengthBatches(make_examples(answers), settings, distinct_answers=distinct)
     assert len({len(sampler._make(epoch)) for epoch in range(20)}) > 1  # before the correction
-    counts = set()
     for epoch in range(20):
         sampler.set_epoch(epoch)
-        counts.add(len(list(sampler)))
-    assert counts == {len(sampler)}
+        found = list(sampler)
+        assert len(found) == len(sampler)
+        assert len({position for batch in found for position in batch}) == sum(map(len, found))
+
+
+def test_missing_batches_are_halves_of_the_largest() -> None:
+    assert _halved([[1, 2, 3], [4, 5, 6, 7]], 4, fewest=1) == [[1, 3], [2], [4, 6], [5, 7]]
+    assert _halved([[1, 2, 3], [4, 5, 6, 7]], 3, fewest=2) == [[1, 2, 3], [4, 6], [5, 7]]
+    assert _halved([[1, 2, 3]], 2, fewest=2) == [[1, 2, 3]] * 2  # no half has two examples
+
+
+def test_repeated_answers_cost_no_batch_that_could_be_full() -> None:
+    answers = [*range(90), *range(10)]
+    (batch,) = batches(answers, size=64, distinct=True)
+    assert len({answers[position] for position in batch}) == 64
+
+
+@given(
+    answers=st.lists(st.integers(0, 9), min_size=1, max_size=80),
+    size=st.integers(1, 8),
+    seed=st.integers(0, 3),
+    epoch=st.integers(0, 3),
+    buckets=st.integers(1, 4),
+)
+def test_batches_of_different_answers_are_full_and_as_many_as_possible(
+    answers: list[int], size: int, seed: int, epoch: int, buckets: int
+) -> None:
+    found = batches(answers, size=size, distinct=True, seed=seed, epoch=epoch, buckets=buckets)
+    size = min(size, len(set(answers)))
+    assert {len(batch) for batch in found} <= {size}
+    assert all(len({answers[position] for position in batch}) == size for batch in found)
+    assert len({position for batch in found for position in batch}) == size * len(found)  # each at most once
+    more = len(found) + 1  # an answer fills at most one place of each batch
+    assert sum(min(count, more) for count in Counter(answers).values()) < more * size
+    assert found == batches(answers, size=size, distinct=True, seed=seed, epoch=epoch, buckets=buckets)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_the_number_of_batches_is_the_largest_for_all_small_counts(size: int) -> None:
+    for counts in product(range(1, 14, 2), repeat=3):
+        answers = [answer for answer, count in enumerate(counts) for _ in range(count)]
+        fits = [k for k in range(len(answers) + 1) if sum(min(count, k) for count in counts) >= k * size]
+        assert most_batches(answers, size) == fits[-1] == len(fits) - 1
+
+
+def test_examples_with_repeated_answers_take_turns() -> None:
+    answers = [0] * 10 + [*range(1, 7)]
+    found = [batches(answers, size=3, distinct=True, epoch=epoch) for epoch in range(30)]
+    assert {len(each) for each in found} == {3}
+    assert {position for each in found for batch in each for position in batch} == set(range(16))
+
+
+def test_batches_without_repeated_answers_have_similar_lengths_too() -> None:
+    answers = [position // 2 for position in range(1000)]
+    spreads = [
+        sum(
+            max(lengths) - min(lengths)
+            for lengths in (
+                [position % 50 for position in batch]
+                for batch in batches(answers, distinct=True, buckets=buckets)
+            )
+        )
+        for buckets in (1, 50)
+    ]
+    assert spreads[1] < spreads[0] / 4
 
 
 def test_examples_that_fit_no_batch_are_counted() -> None:

@@ -14,13 +14,6 @@ def rows(*values: list[float]) -> Tensor:
     return torch.tensor(values, dtype=torch.float64)
 
 
-def test_concatenations() -> None:
-    left, right = rows([1.0, 5.0]), rows([3.0, 2.0])
-    assert losses.concatenate(left, right, ("u", "v", "difference")).tolist() == [[1, 5, 3, 2, 2, 3]]
-    assert losses.concatenate(left, right, ("difference", "product")).tolist() == [[2, 3, 3, 10]]
-    assert losses.concatenate(left, right, ("u",)).tolist() == [[1, 5]]
-
-
 def test_classification() -> None:
     logits = rows([math.log(1), math.log(3)], [math.log(1), math.log(1)])
     found = losses.classification(logits, torch.tensor([1, 0]))
@@ -97,7 +90,7 @@ def test_every_loss_has_a_gradient() -> None:
     left, right, wrong = (torch.randn(3, 4, dtype=torch.float64, requires_grad=True) for _ in range(3))
     labels = torch.tensor([0, 1, 2])
     for loss in (
-        losses.classification(losses.concatenate(left, right, ("difference", "product")), labels),
+        losses.classification(left * right, labels),
         losses.mean_squared_error(left[:, 0], right[:, 0]),
         losses.binary_cross_entropy(left[:, 0], right[:, 0].sigmoid()),
         losses.triplet(left, right, wrong, margin=1.0, distance="euclidean"),

@@ -58,7 +58,8 @@ EXAMPLES: dict[str, list[Example]] = {
 }
 EXAMPLES["in_batch"] = EXAMPLES["listwise"] = EXAMPLES["triplet"]
 EXAMPLES["cosent"] = EXAMPLES["cosine"]
-EXAMPLES["cross_entropy"], EXAMPLES["bce"] = EXAMPLES["softmax"], EXAMPLES["cosine"]
+EXAMPLES["cross_entropy"] = EXAMPLES["softmax"]
+EXAMPLES["bce"] = EXAMPLES["mse"] = EXAMPLES["cosine"]
 EXAMPLES["kl_divergence"] = EXAMPLES["margin_mse"]
 EXAMPLES["translation"] = [Example(c, (a,)) for c, a in zip(CONTEXTS, ANSWERS, strict=True)]
 
@@ -74,13 +75,13 @@ FITTING = [
         for scorer in ("poly", "poly-first")
         for kind in ("in_batch", "margin_mse", "kl_divergence")
     ],
-    *[("cross", kind) for kind in ("bce", "listwise")],
+    *[("cross", kind) for kind in ("bce", "mse", "listwise")],
     ("cross-classes", "cross_entropy"),
 ]
 
 
 def config_of(kind: str, **settings: Any) -> ObjectiveConfig:
-    if kind in ("cosine", "cosent", "bce"):
+    if kind in ("cosine", "cosent", "bce", "mse"):
         settings["max_score"] = 5.0
     return ObjectiveConfig(kind=kind, **settings)  # type: ignore[arg-type]
 
@@ -234,6 +235,19 @@ def test_listwise_rows_may_differ_in_length(tiny_folder: FolderOf) -> None:
     torch.testing.assert_close(objective(scorer, tokenize(scorer, examples)), expected, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("activation", ["identity", "sigmoid", "tanh"])
+def test_mse_is_the_squared_error_of_the_scores_that_the_model_returns(
+    activation: Any, tiny_folder: FolderOf
+) -> None:
+    config = tercet.CrossConfig(activation=activation)
+    scorer = tercet.CrossEncoder.from_backbone(tiny_folder("bert"), config=config, device="cpu")
+    examples = [Example("a dog", ("never",), (1.0,)), Example("old house", ("water",), (3.0,))]
+    objective = make_objective(ObjectiveConfig(kind="mse", min_score=1.0, max_score=5.0), scorer)
+    left, right = scorer.score_pairs(["a dog", "old house"], ["never", "water"])
+    expected = ((left - 0.0) ** 2 + (right - 0.5) ** 2) / 2  # 1 and 3 on a scale from 1 to 5
+    assert objective(scorer, tokenize(scorer, examples)).item() == pytest.approx(expected, rel=1e-4)
+
+
 def test_a_batch_of_one_has_no_negatives(tiny_folder: FolderOf) -> None:
     scorer = SCORERS["bi"](tiny_folder("bert"))
     objective = make_objective(ObjectiveConfig(kind="in_batch"), scorer)
@@ -253,9 +267,11 @@ def test_a_batch_of_one_has_no_negatives(tiny_folder: FolderOf) -> None:
         (
             "cross",
             "in_batch",
-            "in_batch cannot train a cross-encoder: choose one of bce, cross_entropy, listwise",
+            "in_batch cannot train a cross-encoder: choose one of bce, mse, cross_entropy, listwise",
         ),
         ("cross-classes", "listwise", "listwise needs a cross-encoder with 1 output, got 3"),
+        ("cross-classes", "mse", "mse needs a cross-encoder with 1 output, got 3"),
+        ("bi", "mse", "mse cannot train a bi-encoder: choose one of softmax, cosine, cosent"),
     ],
 )
 def test_an_objective_refuses_scorers_it_cannot_train(

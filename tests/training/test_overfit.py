@@ -42,6 +42,7 @@ EXAMPLES: dict[str, Sequence[Example]] = {
     "cosine": SCORED,
     "cosent": SCORED,
     "bce": SCORED,
+    "mse": SCORED,
     "triplet": TRIPLETS,
     "in_batch": RANKED,
     "listwise": RANKED,
@@ -72,7 +73,7 @@ FITTING = [
     *[("bi", kind) for kind in ("softmax", "cosine", "cosent", "triplet", *DUAL)],
     *[("bi-two-towers", kind) for kind in ("softmax", "in_batch")],
     *[(name, kind) for name in ("poly", "poly-first", "poly-symmetric") for kind in DUAL],
-    *[("cross", kind) for kind in ("bce", "listwise")],
+    *[("cross", kind) for kind in ("bce", "mse", "listwise")],
     ("cross-classes", "cross_entropy"),
 ]
 

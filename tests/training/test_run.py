@@ -20,6 +20,8 @@ from tests.training.small_recipes import (
 import tercet
 from tercet.errors import DataError, InputError
 from tercet.records import Example
+from tercet.scorers.calibration import fit_calibration
+from tercet.scorers.pair_classifier import PairClassifier
 from tercet.settings.recipe import make_recipe, read_recipe
 from tercet.training.curves import _panels
 from tercet.training.optimizers import set_dropout
@@ -43,6 +45,45 @@ def test_a_run_writes_everything_to_its_folder(tiny_folder: FolderOf, tmp_path: 
     assert sum("eval_recall_at_1" in row for row in logged) == 4
     assert (folder / "curves.png").read_bytes().startswith(b"\x89PNG")
     assert tercet.load(folder / "model").fingerprint == result["fingerprint"]
+
+
+NLI_ROWS = [
+    {"context": f"the cat {n % 5}", "candidate": ("a dog", "never", "bread")[n % 3], "score": "abc"[n % 3]}
+    for n in range(60)
+]
+
+
+def test_a_bi_encoder_keeps_the_classifier_that_softmax_has_learnt(
+    tiny_folder: FolderOf, tmp_path: Path
+) -> None:
+    data = {"files": write_rows(tmp_path / "nli.jsonl", NLI_ROWS), "labels": ["c", "a", "b"]}
+    table = tables(
+        tiny_folder("bert"),
+        data={"train": data},
+        objective={"kind": "softmax"},
+        training={"epochs": 12, "learning_rate": 3e-3, "dropout": 0, "metric_for_best_model": "accuracy"},
+    )
+    result = run(table, tmp_path / "run")
+    assert result["untrained"]["accuracy"] < 1
+    assert result["dev"]["accuracy"] == 1  # the class follows from the candidate
+    trained = tercet.load(tmp_path / "run" / "model", device="cpu")
+    assert trained.classifier.labels == ("c", "a", "b")
+    found = trained.classify(["the cat 1", "the cat 2"], ["a dog", "bread"]).argmax(axis=1)
+    assert [trained.classifier.labels[number] for number in found] == ["a", "c"]
+
+
+def test_training_with_another_objective_drops_classifier_and_calibration(
+    tiny_folder: FolderOf, tmp_path: Path
+) -> None:
+    """They were fitted to vectors that the model no longer has."""
+    scorer = tercet.BiEncoder.from_backbone(tiny_folder("bert"), device="cpu")
+    scorer.classifier = PairClassifier(np.zeros((2, 16), np.float32), ("u",))
+    scorer.calibration = fit_calibration([0.1, 0.2, 0.8, 0.9], [0, 0, 1, 1])
+    scorer.save(tmp_path / "before")
+    run(tables(tmp_path / "before", model={"source": str(tmp_path / "before")}), tmp_path / "run")
+    trained = tercet.load(tmp_path / "run" / "model", device="cpu")
+    assert trained.classifier is None
+    assert trained.calibration is None
 
 
 def test_the_rank_of_every_right_candidate_is_recorded(tiny_folder: FolderOf, tmp_path: Path) -> None:

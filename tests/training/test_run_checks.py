@@ -140,3 +140,8 @@ def test_a_batch_of_one_row_is_an_error_before_training(
     train = {"files": "sample:faq.en", "reader": "answers", **data}
     with pytest.raises(InputError, match=message):
         run(tables(tiny_folder("bert"), batches=batches, data={"train": train}), tmp_path / "run")
+
+
+def test_fp16_is_refused_on_a_cpu(tiny_folder: FolderOf, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"training\.fp16 needs a GPU: on a CPU use bf16"):
+        run(tables(tiny_folder("bert"), training={"fp16": True}), tmp_path / "run")

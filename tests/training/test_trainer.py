@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import save_file
-from tests.conftest import ROOT, SENTENCES
+from tests.conftest import ARCHITECTURES, PADDED_ARCHITECTURES, ROOT, SENTENCES
 
 import tercet
 from tercet.errors import InputError, ModelError, TrainingError
@@ -125,7 +125,7 @@ import sys
 from hashlib import sha256
 from pathlib import Path
 import torch
-from tests.conftest import make_folder
+from tests.conftest import ARCHITECTURES, PADDED_ARCHITECTURES, make_folder
 from tests.training import test_trainer
 torch.set_num_threads(2)
 folder = Path(sys.argv[1])
@@ -262,10 +262,10 @@ def test_every_optimizer_changes_the_weights(optimizer: str, tiny_folder: Folder
 
 def test_frozen_weights_do_not_change(tiny_folder: FolderOf, tmp_path: Path) -> None:
     before = weights_of(make(tiny_folder("bert")))
-    settings = replace(SETTINGS, freeze_embeddings=True, freeze_layers=1, epochs=1)
+    settings = replace(SETTINGS, freeze_layers=1, epochs=1)
     after = weights_of(run(tiny_folder("bert"), tmp_path, settings)[0])
     for name, weight in before.items():
-        is_frozen = "word_embeddings" in name or ".layer.0." in name or "pooler" in name
+        is_frozen = ".embeddings." in name or ".layer.0." in name or "pooler" in name
         assert torch.equal(weight, after[name]) == is_frozen, name
 
 
@@ -296,8 +296,28 @@ def test_the_dev_loss_is_the_mean_over_rows(tiny_folder: FolderOf, tmp_path: Pat
 
 def test_frozen_weights_are_counted(tiny: tercet.BiEncoder) -> None:
     assert freeze(tiny, embeddings=False, layers=0) == 0
-    table = tiny.context_tower.encoder.transformer.get_input_embeddings().weight
-    assert freeze(tiny, embeddings=True, layers=0) == table.numel()
+    below = tiny.context_tower.encoder.transformer.embeddings
+    assert freeze(tiny, embeddings=True, layers=0) == sum(weight.numel() for weight in below.parameters())
+
+
+@pytest.mark.parametrize("architecture", [*ARCHITECTURES, *PADDED_ARCHITECTURES])
+def test_nothing_below_a_frozen_layer_is_trained(architecture: str, tiny_folder: FolderOf) -> None:
+    scorer = tercet.BiEncoder.from_backbone(tiny_folder(architecture), device="cpu")
+    below, own, others = set(), set(), set()
+    for name, _ in scorer.named_parameters():
+        group = (
+            own if ".0." in name else below if "embedding" in name and ".encoder.rel" not in name else others
+        )
+        group.add(name)
+    freeze(scorer, embeddings=False, layers=1)
+    frozen = {name for name, weight in scorer.named_parameters() if not weight.requires_grad}
+    assert any("word_embeddings" in name or "tok_embeddings" in name for name in below)
+    assert frozen == below | own
+
+
+def test_layers_that_do_not_exist_cannot_be_frozen() -> None:
+    with pytest.raises(InputError, match="freeze_layers matches no layer of this architecture"):
+        freeze(torch.nn.Linear(2, 2), embeddings=True, layers=1)
 
 
 def rates(settings: TrainingConfig, steps: int, losses: dict[int, float] | None = None) -> list[float]:

@@ -1,12 +1,12 @@
 """Gold pairs with changed words, filtered by similarity to the originals."""
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import numpy as np
 
 from tercet.augment.proposers import MaskedWords, NearWords, Synonyms
 from tercet.augment.silver import Silver
+from tercet.augment.wordnet import wordnet_folder
 from tercet.augment.words import Proposer, changed_pairs
 from tercet.errors import DataError
 from tercet.formats.load import load
@@ -49,7 +49,7 @@ def _no_proposer(config: WordsConfig) -> None:
 
 
 def _synonyms(config: WordsConfig) -> Proposer:
-    return Synonyms(Path(config.wordnet))
+    return Synonyms(wordnet_folder(config.wordnet))
 
 
 def _language_model(config: WordsConfig) -> Proposer:

@@ -38,7 +38,7 @@ def _check_labeller(labeller: Recipe, student: Recipe) -> None:
     theirs, ours = labeller.objective, student.objective
     objective = OBJECTIVES[theirs.kind]
     if objective.targets is not Targets.SCORES or "cross" not in objective.trains:
-        raise InputError(f"a labeller needs the objective bce, got {theirs.kind}")
+        raise InputError(f"a labeller needs the objective bce or mse, got {theirs.kind}")
     if (ours.min_score, ours.max_score) != (theirs.min_score, theirs.max_score):
         raise InputError(
             f"the labeller's scores range from {theirs.min_score:g} to {theirs.max_score:g}, the student's "

@@ -3,7 +3,7 @@
 gold.jsonl, dev.jsonl, test.jsonl
 before-labeller              the model that all labellers start from, if their recipe has ``after``
 labeller-SEED                cross-encoders
-pairs-SAMPLER.jsonl          new pairs
+pairs-SAMPLER.jsonl          new pairs; those that the recipe gives are called ``given``
 labelled-SAMPLER.jsonl       new pairs with scores
 silver-SAMPLER.jsonl         the pairs that students learn from; for changed words, made from gold directly
 before-student               the model that all students start from
@@ -14,12 +14,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-
 from tercet.augment.cache import StepCache
 from tercet.augment.checks import check_labeller_model, check_recipe, distils
 from tercet.augment.gold import Gold, pairs_in, read_gold, read_texts, scores_of
-from tercet.augment.label_noise import LabelNoise
+from tercet.augment.label_noise import LabelNoise, gold_matches
 from tercet.augment.new_pairs import SAMPLERS, pairs_to_label
 from tercet.augment.sampling import distinct_texts
 from tercet.augment.silver import ScoreRange
@@ -30,6 +28,7 @@ from tercet.augment.steps import (
     MeasureNoise,
     SamplePairs,
     SelectSilver,
+    TakePairs,
     Train,
     WriteContrasts,
     WriteGold,
@@ -45,6 +44,8 @@ from tercet.settings.recipe import Recipe
 from tercet.training.reporter import Reporter
 
 GOLD_ONLY = "gold only"
+GIVEN = "given"
+"""The title of pairs that were given, not sampled."""
 
 
 @dataclass(frozen=True)
@@ -98,8 +99,7 @@ class Pipeline:
         self._reporter.report("reading data")
         gold = read_gold(self.recipe, self.scores, self._root)
         check_labeller_model(self.recipe)
-        if self.recipe.labelling.labels == "binary" and len(np.unique(scores_of(gold.dev))) > 2:
-            raise InputError('labels = "binary" needs dev data with two different scores: use "soft"')
+        self._check_threshold(gold)
         splits = {"gold": gold.train, "dev": gold.dev, "test": gold.test}
         files = {name: self._cache.get(WriteGold(name, examples)) for name, examples in splits.items()}
         silver = self._changed_words(gold)
@@ -110,11 +110,16 @@ class Pipeline:
             students[change] = self._train_students(change, file, files, gold)
         labellers: list[Path] = []
         noise = None
-        if self.recipe.labeller is not None and self.recipe.sampling is not None:
+        if self.recipe.labeller is not None:
             labellers = self._labellers(self.recipe.labeller, files, gold)
             noise = self._noise(labellers, files, gold)
-            texts = self._texts(gold)
-            for sampler in self.recipe.sampling.samplers:
+            if self.recipe.pairs is not None:
+                pairs = self._cache.get(TakePairs(GIVEN, self.recipe.pairs, gold.known_pairs(), self._root))
+                silver[GIVEN] = self._silver(GIVEN, pairs, labellers, gold, noise)
+                students[GIVEN] = self._train_students(GIVEN, silver[GIVEN], files, gold)
+            sampling = self.recipe.sampling
+            texts = [] if sampling is None else self._texts(gold)
+            for sampler in () if sampling is None else sampling.samplers:
                 self._sample(sampler, texts, labellers, noise, files, gold, silver, students)
         return Augmented(gold, self.scores, silver, students, labellers, noise, self._notes)
 
@@ -135,10 +140,9 @@ class Pipeline:
         for number in range(1, rounds + 1):
             title = sampler if number == 1 else f"{sampler}, round {number}"
             pairs = self._pairs(title, sampler, config, texts, gold)
-            labelled = self._cache.get(
-                LabelPairs(title, pairs, self._loaded(labellers), self.scores, self._reporter.progress)
-            )
-            silver[title] = self._silver(title, sampler, config, labelled, gold, noise)
+            kept = config.pairs if SAMPLERS[sampler].matches_gold else None
+            match_gold = None if kept is None else (kept, config.seed)
+            silver[title] = self._silver(title, pairs, labellers, gold, noise, match_gold=match_gold)
             students[title] = self._train_students(title, silver[title], files, gold)
             config = replace(config, searcher=str(students[title][0]))
 
@@ -167,7 +171,15 @@ class Pipeline:
         return Labellers(list(labellers), self._precision, self._device)
 
     def _noise(self, labellers: Sequence[Path], files: Mapping[str, Path], gold: Gold) -> LabelNoise:
-        step = MeasureNoise(self._loaded(labellers), files["dev"], gold.dev, self.scores)
+        labelling = self.recipe.labelling
+        step = MeasureNoise(
+            self._loaded(labellers),
+            files["dev"],
+            gold.dev,
+            self.scores,
+            labelling.threshold,
+            labelling.match_from,
+        )
         return LabelNoise(**read_json(self._cache.get(step)))
 
     def _texts(self, gold: Gold) -> list[str]:
@@ -197,16 +209,46 @@ class Pipeline:
     def _silver(
         self,
         title: str,
-        sampler: Sampler,
-        config: SamplingConfig,
-        labelled: Path,
+        pairs: Path,
+        labellers: Sequence[Path],
         gold: Gold,
         noise: LabelNoise,
+        *,
+        match_gold: tuple[int, int] | None = None,
     ) -> Path:
+        """The labelled pairs that students learn from."""
         labelling = self.recipe.labelling
+        labelled = self._cache.get(
+            LabelPairs(title, pairs, self._loaded(labellers), self.scores, self._reporter.progress)
+        )
         threshold = noise.threshold if labelling.labels == "binary" else None
-        step = SelectSilver(title, sampler, config, labelling, labelled, gold, self.scores, threshold)
+        step = SelectSilver(
+            title, labelled, gold, self.scores, labelling.max_disagreement, threshold, match_gold
+        )
         return self._cache.get(step)
+
+    def _check_threshold(self, gold: Gold) -> None:
+        """Raise if labels cannot be binarized."""
+        labelling, scores = self.recipe.labelling, self.scores
+        for name in ("threshold", "match_from"):
+            value = getattr(labelling, name)
+            if value is not None and not scores.min_score < value <= scores.max_score:
+                raise InputError(
+                    f"{name} must be above {scores.min_score:g} and at most {scores.max_score:g}, the range "
+                    f"of the gold scores, got {value:g}"
+                )
+        if labelling.labels == "soft" or labelling.threshold is not None:
+            return
+        matches = gold_matches(scores_of(gold.dev), labelling.match_from)
+        if matches is None:
+            raise InputError(
+                'labels = "binary" needs dev data with two different scores: set match_from to the lowest '
+                "gold score of a match, or set threshold"
+            )
+        if matches.all() or not matches.any():
+            raise InputError(
+                f"match_from = {labelling.match_from} leaves only one class of the {len(matches)} dev pairs"
+            )
 
     def _train_students(self, title: str, silver: Path, files: Mapping[str, Path], gold: Gold) -> list[Path]:
         """Students of silver pairs, and of gold pairs unless the recipe excludes them."""

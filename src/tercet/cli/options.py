@@ -47,7 +47,8 @@ BiModelOption = Annotated[
     str, _model_option("A bi-encoder with one tower: bi, a model folder, or a Hugging Face id.")
 ]
 PrecisionOption = Annotated[
-    Precision, typer.Option("--precision", help="fp32, or bf16: faster and nearly as accurate.")
+    Precision,
+    typer.Option("--precision", help="fp32, or bf16 (on a GPU also fp16): faster and nearly as accurate."),
 ]
 FormatOption = Annotated[
     Format | None, typer.Option("--format", help="File format. Default: from the file name.")

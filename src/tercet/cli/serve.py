@@ -46,7 +46,9 @@ def serve(
     workers: Annotated[
         int | None, typer.Option(help="Processes, each with its own copy of the models. Default: 1.")
     ] = None,
-    precision: Annotated[Precision | None, typer.Option(help="fp32 or bf16. Default: fp32.")] = None,
+    precision: Annotated[
+        Precision | None, typer.Option(help="fp32 or bf16, on a GPU also fp16. Default: fp32.")
+    ] = None,
     keys_file: Annotated[
         Path | None,
         typer.Option(help="API keys, one per line: read KEY, or write KEY.", metavar="FILE"),

@@ -23,6 +23,7 @@ from tercet.encoders.packing import (
     text_lengths,
     to_device,
 )
+from tercet.encoders.precision import HALVES
 
 PACKABLE = frozenset({"bert", "camembert", "distilbert", "electra", "modernbert", "roberta", "xlm-roberta"})
 """Architectures whose packed states are tested to equal the padded ones; others are padded."""
@@ -119,7 +120,9 @@ class Encoder(nn.Module):
             return self.packable
         if separate is not None:
             return False
-        half = torch.is_autocast_enabled("cuda") or any(w.dtype == torch.bfloat16 for w in self.parameters())
+        half = torch.is_autocast_enabled("cuda") or any(
+            weight.dtype in HALVES.values() for weight in self.parameters()
+        )
         drops = self.training and any(part.p for part in self.modules() if isinstance(part, nn.Dropout))
         fits = self.width // config.num_attention_heads % 8 == 0 and not getattr(
             config, "sliding_window", None

@@ -8,9 +8,11 @@ from tercet.errors import InputError
 from tercet.inputs import check_choice
 from tercet.settings.models import PRECISIONS, Precision
 
+HALVES: dict[Precision, torch.dtype] = {"bf16": torch.bfloat16, "fp16": torch.float16}
+
 
 def set_precision(module: nn.Module, precision: Precision) -> None:
-    """Replace linear layers by fast ones, in bfloat16 if requested.
+    """Replace linear layers by fast ones, in half precision if requested.
 
     Linear layers take nearly all the time. Embeddings, norms and residual sums stay in float32, which costs
     almost nothing and halves the error of a model that is cast to bfloat16 as a whole.
@@ -19,12 +21,21 @@ def set_precision(module: nn.Module, precision: Precision) -> None:
     for part in module.modules():
         if type(part) is nn.Linear:
             part.__class__ = FastLinear
-        if isinstance(part, FastLinear) and precision == "bf16":
-            part.to(torch.bfloat16)
+        if isinstance(part, FastLinear) and precision in HALVES:
+            part.to(HALVES[precision])
 
 
-def pick_device(device: str | None) -> torch.device:
-    """The requested device, or a GPU if there is one."""
+def pick_device(device: str | None, precision: Precision = "fp32") -> torch.device:
+    """The requested device, or a GPU if there is one; it must be able to compute in ``precision``."""
+    picked = _available(device)
+    if picked.type == "cpu" and precision == "fp16":
+        raise InputError(
+            "fp16 needs a GPU: on a CPU, torch computes it several times slower than fp32; use bf16 or fp32"
+        )
+    return picked
+
+
+def _available(device: str | None) -> torch.device:
     if device is None:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:

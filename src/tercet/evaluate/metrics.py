@@ -52,6 +52,25 @@ def accuracy(predicted: "ArrayLike", labels: "ArrayLike") -> float:
     return float(np.mean(np.asarray(predicted) == np.asarray(labels)))
 
 
+def macro_f1(predicted: "ArrayLike", labels: "ArrayLike") -> float:
+    """The mean over the classes that occur of F1 = 2 TP / (2 TP + FP + FN)."""
+    found, wanted = np.asarray(predicted), np.asarray(labels)
+    classes, numbers = np.unique(np.concatenate([found, wanted]), return_inverse=True)
+    found, wanted = numbers[: len(found)], numbers[len(found) :]
+    count = len(classes)
+    hits = np.bincount(wanted[found == wanted], minlength=count)
+    both = np.bincount(found, minlength=count) + np.bincount(wanted, minlength=count)  # 2 TP + FP + FN
+    return float(np.mean(2 * hits / both))
+
+
+def best_other_class(values: "Floats", labels: "Ints") -> "Ints":
+    """``[N]``: for each row of ``values [N, k]``, the column with the highest value apart from its label."""
+    others = values.copy()
+    others[np.arange(len(values)), labels] = -np.inf
+    best: Ints = others.argmax(axis=1)
+    return best
+
+
 def gains_in_order(scores: "ArrayLike", gains: "ArrayLike") -> "NDArray[np.float64]":
     """``[C]``: the gains of candidates, best score first; among equal scores, the smallest gain first.
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from time import perf_counter
 
+import numpy as np
+
 from tercet.errors import InputError
 from tercet.evaluate.baselines import BM25, Baseline
 from tercet.evaluate.model_names import ModelEntry, open_scorer, parse_model_name
@@ -13,6 +15,7 @@ from tercet.evaluate.significance import (
     Columns,
     Difference,
     Estimate,
+    MeanOf,
     Sample,
     SeedSpread,
     difference,
@@ -76,6 +79,11 @@ class Row:
         if len(self.results) == 1:
             return self.first.sample(name)
         samples = [result.sample(name) for result in self.results]
+        means = [
+            sample.columns[sample.metric.column] for sample in samples if isinstance(sample.metric, MeanOf)
+        ]
+        if len(means) == len(samples):  # the mean over seeds is a mean over cases too
+            return Sample(MeanOf("mean"), {"mean": np.mean(means, axis=0)}, samples[0].strata)
         columns = {
             f"{seed} {column}": values
             for seed, sample in enumerate(samples)

@@ -7,16 +7,15 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from tercet.evaluate.sign_flips import sign_flip_p
+
 Columns: TypeAlias = Mapping[str, NDArray[Any]]
 """Values of each case, ``[N, ...]`` per column."""
 Metric: TypeAlias = Callable[[Columns], float]
 
 RESAMPLES = 1000
-PERMUTATIONS = 10_000
 ALPHA = 0.05
 """Significance level; intervals cover 1 - ALPHA."""
-BLOCK = 256
-"""Permutations that are held in memory at once."""
 MIN_CASES = 20
 """Fewest cases for a significant difference of a metric other than a mean."""
 
@@ -110,8 +109,9 @@ def estimate(sample: Sample, *, resamples: int = RESAMPLES, seed: int = 0) -> Es
 def difference(ours: Sample, theirs: Sample, *, resamples: int = RESAMPLES, seed: int = 0) -> Difference:
     """The difference of two models on the same cases, with a paired bootstrap interval and two-sided p-value.
 
-    For means, p comes from a permutation test, which is exact for any number of cases. For other metrics it
-    comes from the bootstrap, and fewer than ``MIN_CASES`` cases are never significant.
+    For means, p comes from a permutation test, which is exact for any number of cases and does not depend on
+    the seed. For other metrics it comes from the bootstrap, and fewer than ``MIN_CASES`` cases are never
+    significant.
     """
     gaps = np.array(
         [
@@ -122,30 +122,15 @@ def difference(ours: Sample, theirs: Sample, *, resamples: int = RESAMPLES, seed
     value = ours.value - theirs.value
     gaps = _centred(gaps, value, ours)
     if isinstance(ours.metric, MeanOf) and isinstance(theirs.metric, MeanOf):
-        p = permutation_test(
-            ours.columns[ours.metric.column], theirs.columns[theirs.metric.column], seed=seed
-        )
+        p = permutation_test(ours.columns[ours.metric.column], theirs.columns[theirs.metric.column])
     else:
         p = _bootstrap_p(gaps) if ours.size >= MIN_CASES else 1.0
     return Difference(value, *_interval(gaps), p)
 
 
-def permutation_test(
-    ours: NDArray[Any], theirs: NDArray[Any], *, permutations: int = PERMUTATIONS, seed: int = 0
-) -> float:
-    """The two-sided p-value of a difference of means: the models are swapped at random, case by case."""
-    gaps = np.asarray(ours, dtype=np.float64) - np.asarray(theirs, dtype=np.float64)
-    gaps = gaps[gaps != 0]  # swapping equal values changes nothing
-    if not len(gaps):
-        return 1.0
-    rng = np.random.default_rng(seed)
-    observed = abs(gaps.sum()) - 1e-9
-    extreme = 0
-    for start in range(0, permutations, BLOCK):
-        count = min(BLOCK, permutations - start)
-        signs = 2 * rng.integers(2, size=(count, len(gaps)), dtype=np.int8) - 1
-        extreme += int(np.count_nonzero(np.abs(signs @ gaps) >= observed))
-    return (1 + extreme) / (permutations + 1)
+def permutation_test(ours: NDArray[Any], theirs: NDArray[Any]) -> float:
+    """The two-sided p-value of a difference of means: the models are swapped in every way, case by case."""
+    return sign_flip_p(np.asarray(ours, dtype=np.float64) - np.asarray(theirs, dtype=np.float64))
 
 
 def seed_spread(values: Sequence[float]) -> SeedSpread:

@@ -26,6 +26,7 @@ from tercet.formats.from_spec import (
 from tercet.formats.hand_over import partial_folder, write_card
 from tercet.formats.load_torch import loads_partial
 from tercet.formats.manifest import ADAPTER, BASE, PARTIAL, read_manifest, reading, write_manifest
+from tercet.formats.pair_classifier import classifier_of, restore_classifier, write_classifier
 from tercet.formats.tensors import read_tensors
 from tercet.formats.transformer import check_tensors
 from tercet.scorers.kinds import AnyScorer
@@ -93,6 +94,7 @@ class Adapters:
                 folder, kind=self.scorer.kind, fingerprint=self.scorer.fingerprint, settings=settings
             )
             write_calibration(self.scorer.calibration, folder)
+            write_classifier(classifier_of(self.scorer), folder)
             write_card(folder, self.scorer.kind, partial_folder(PARTIAL[ADAPTER]))
         return path
 
@@ -113,6 +115,7 @@ def load_adapters(folder: Path, *, precision: Precision = "fp32", device: str | 
         )
     merge_weights(scorer, read_tensors(folder / WEIGHTS), scale=config.alpha / config.rank, folder=folder)
     scorer.calibration = read_calibration(folder)
+    restore_classifier(scorer, folder)
     scorer.set_precision(precision)
     return scorer
 

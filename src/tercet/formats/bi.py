@@ -15,6 +15,7 @@ from tercet.formats.hand_over import HandOver
 from tercet.formats.manifest import check_architecture, read_manifest
 from tercet.formats.module_list import NAMESPACE, POOLING_NAMES, Module, write_modules
 from tercet.formats.modules import read_tower, write_tower
+from tercet.formats.pair_classifier import read_classifier, write_classifier
 from tercet.formats.tokenizer import tokenizer_for
 from tercet.formats.transformer import read_encoder, write_encoder
 from tercet.scorers.bi import BiParts
@@ -58,7 +59,8 @@ def read_bi(folder: Path) -> BiParts:
     if settings.get("truncate_dim"):
         for each in {tower, other}:
             each.layers.append(TruncateDimensions(int(settings["truncate_dim"])))
-    return BiParts(tokenizer, tower, other, bi_config(settings, folder, towers=1 if other is tower else 2))
+    config = bi_config(settings, folder, towers=1 if other is tower else 2)
+    return BiParts(tokenizer, tower, other, config, read_classifier(folder, width=other.width))
 
 
 def write_bi(parts: BiParts, folder: Path) -> dict[str, Any]:
@@ -71,6 +73,7 @@ def write_bi(parts: BiParts, folder: Path) -> dict[str, Any]:
         _write_router(parts, folder)
     write_modules(entries, folder)
     _write_settings(parts, folder)
+    write_classifier(parts.classifier, folder)
     return {"turn_separator": parts.config.turn_separator}
 
 

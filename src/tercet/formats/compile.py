@@ -62,6 +62,8 @@ def compile_model(folder: Path, kind: ScorerKind, origin: Origin, *, precision: 
 
 def _read_bi(folder: Path) -> BiWeights:
     manifest = read_manifest(folder, "bi")
+    if (folder / "classifier.json").is_file():
+        raise UnsupportedModelError(f'{folder} has a classifier of pairs, which needs runtime="torch"')
     if not (folder / "modules.json").is_file():
         transformer = read_array_transformer(folder)
         tower = TowerWeights(transformer=transformer, pooling=PoolingConfig(), width=transformer.width)

@@ -26,6 +26,7 @@ from tercet.formats.from_spec import (
 from tercet.formats.hand_over import partial_folder, write_card
 from tercet.formats.load_torch import loads_partial
 from tercet.formats.manifest import BASE, DELTA, PARTIAL, read_manifest, reading, write_manifest
+from tercet.formats.pair_classifier import classifier_of, restore_classifier, write_classifier
 from tercet.formats.quantization import BITS, Bits, Quantized, can_quantize, dequantize, quantize
 from tercet.formats.tensors import read_tensors
 from tercet.formats.transformer import check_finite, check_tensors
@@ -54,6 +55,7 @@ def save_delta(scorer: AnyScorer, base: ModelSpec, path: Path, *, bits: Bits = 4
         settings = {DELTA: bits, BASE: spec_to_json(base)}
         write_manifest(folder, kind=scorer.kind, fingerprint=restored.fingerprint, settings=settings)
         write_calibration(scorer.calibration, folder)
+        write_classifier(classifier_of(scorer), folder)
         write_card(folder, scorer.kind, partial_folder(PARTIAL[DELTA]))
     return path
 
@@ -75,6 +77,7 @@ def load_delta(folder: Path, *, precision: Precision = "fp32", device: str | Non
             f"{wanted}: it is not the base model, or the file is damaged"
         )
     scorer.calibration = read_calibration(folder)
+    restore_classifier(scorer, folder)
     scorer.set_precision(precision)
     return scorer.to(pick_device(device))
 

@@ -52,7 +52,8 @@ def load(
     Args:
         source: ``"bi"``, ``"bi-ko"``, ``"poly"`` or ``"cross"`` (packaged with tercet), a folder, or a hub id
             such as ``"org/name"``. ``"all-MiniLM-L6-v2"`` is ``"bi"`` and needs no download.
-        precision: ``"fp32"``, or ``"bf16"`` for about twice the speed and nearly the same ranking.
+        precision: ``"fp32"``, or ``"bf16"`` for about twice the speed and nearly the same ranking; on a GPU
+            also ``"fp16"``, which has more digits and overflows at 65,504.
         device: such as ``"cpu"`` or ``"cuda:0"``, for torch. Default: a GPU if there is one.
         runtime: ``"torch"``, or ``"openvino"``, which is faster on a CPU and imports no torch; it scores, but
             does not train. Default: the variable ``TERCET_RUNTIME``; else OpenVINO on a CPU if it runs the
@@ -87,6 +88,8 @@ def _load_compiled(folder: Path, *, precision: Precision, device: str | None) ->
         raise InputError(
             f'the OpenVINO runtime runs on a CPU, got the device {device!r}: use runtime="torch"'
         )
+    if precision == "fp16":
+        raise UnsupportedModelError("fp16 needs a GPU: use bf16 or fp32")
     require_package("openvino", package="openvino", purpose="the OpenVINO runtime")
     from tercet.formats.compile import compile_model
     from tercet.scorers.compiled.base import Origin

@@ -5,6 +5,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Protocol
 
+from tercet.encoders.precision import pick_device
 from tercet.formats.kinds_of_folders import kind_of
 from tercet.formats.manifest import read_manifest
 from tercet.scorers.kinds import KINDS, AnyScorer
@@ -33,6 +34,7 @@ def loads_partial(key: str) -> Callable[[Loader], Loader]:
 def load_torch(folder: Path, *, precision: Precision = "fp32", device: str | None = None) -> AnyScorer:
     """The scorer in a folder, of any kind."""
     import_module("tercet.formats.registered")
+    pick_device(device, precision)  # fails before anything is read
     manifest = read_manifest(folder) or {}
     for key, loader in _partial_loaders.items():
         if key in manifest:

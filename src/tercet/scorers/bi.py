@@ -1,6 +1,6 @@
 """The bi-encoder: one vector per context, one per candidate, and their similarity."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any, NamedTuple, Self
 
@@ -8,14 +8,19 @@ import torch
 from torch import Tensor
 
 from tercet.encoders.encoder import Encoder
-from tercet.records import Context, Explanation
+from tercet.errors import InputError
+from tercet.inputs import check_pairs
+from tercet.records import Context, Explanation, Floats
 from tercet.scorers.bi_scorer import BiScorer
 from tercet.scorers.codes import CodeTensors
 from tercet.scorers.dual import DualEncoder, to_numpy
 from tercet.scorers.explain import ExplainedSide, explain_bi
+from tercet.scorers.finite import finite_scores, finite_vectors
 from tercet.scorers.match import match
 from tercet.scorers.overflow import normalize, norms
+from tercet.scorers.pair_classifier import PairClassifier
 from tercet.scorers.persistence import Source
+from tercet.scorers.text_scorer import distinct
 from tercet.scorers.tower import Tower
 from tercet.settings.models import SIDES, BiConfig, ModelSpec, PoolingConfig, Precision, Side
 from tercet.text.tokenizer import Passage, Tokenizer
@@ -28,6 +33,7 @@ class BiParts(NamedTuple):
     context_tower: Tower
     candidate_tower: Tower
     config: BiConfig
+    classifier: PairClassifier | None = None
 
 
 class BiEncoder(DualEncoder, BiScorer):
@@ -38,6 +44,8 @@ class BiEncoder(DualEncoder, BiScorer):
         self.config = parts.config
         self.context_tower = parts.context_tower
         self.candidate_tower = parts.candidate_tower
+        self.classifier = parts.classifier
+        """Learnt by the objective ``softmax``; ``classify`` needs it."""
         self._prompt_tokens: dict[Side, int] = {
             "context": parts.tokenizer.prompt_length(parts.config.context_prompt),
             "candidate": parts.tokenizer.prompt_length(parts.config.candidate_prompt),
@@ -71,7 +79,7 @@ class BiEncoder(DualEncoder, BiScorer):
         return cls.from_backbone(
             spec.source,
             config=spec.config(),
-            pooling=PoolingConfig(kinds=spec.pooling),
+            pooling=spec.pooling_config(),
             max_tokens=spec.max_tokens,
             device=device,
         )
@@ -82,7 +90,7 @@ class BiEncoder(DualEncoder, BiScorer):
 
     def parts(self) -> BiParts:
         """What the bi-encoder is assembled from."""
-        return BiParts(self.tokenizer, self.context_tower, self.candidate_tower, self.config)
+        return BiParts(self.tokenizer, self.context_tower, self.candidate_tower, self.config, self.classifier)
 
     @property
     def width(self) -> int:
@@ -115,6 +123,22 @@ class BiEncoder(DualEncoder, BiScorer):
         cosines: Tensor = match(normalize(codes.vectors), candidates) / norms(candidates)
         return cosines
 
+    def classify(self, contexts: Iterable[Context], candidates: Iterable[str]) -> Floats:
+        """``[B, k]``: the probability of each class for each context and the candidate at its position."""
+        left, right = check_pairs(contexts, candidates)
+        if self.classifier is None:
+            raise InputError(
+                "this bi-encoder has no classes: train it on labelled pairs with the objective softmax"
+            )
+        vectors = self._pair_vectors(left, "context"), self._pair_vectors(right, "candidate")
+        return finite_scores(self.classifier.probabilities(*vectors))
+
+    def _pair_vectors(self, texts: Sequence[Context], side: Side) -> Floats:
+        """``[N, D]``: the vectors of texts; repeated ones are encoded once."""
+        different, which = distinct(texts)
+        vectors = finite_vectors(to_numpy(self._encode(different, side).codes.vectors[:, 0]))
+        return vectors[which]
+
     @torch.inference_mode()
     def _explain_exactly(self, context: Context, candidate: str) -> Explanation | None:
         """None if a layer after the pooling is not linear: a token then has no part of the vector."""
@@ -144,12 +168,24 @@ class BiEncoder(DualEncoder, BiScorer):
         return {
             "vectors": self.width,
             "towers": self.config.towers,
-            "pooling": " + ".join(self.context_tower.pooling.kinds),
+            "pooling": _shown(self.context_tower.pooling),
             "similarity": self.config.similarity,
             "context prompt": self.config.context_prompt,
             "candidate prompt": self.config.candidate_prompt,
+            **({} if self.classifier is None else {"labels": _class_names(self.classifier)}),
         }
 
     def _fingerprint_inputs(self) -> dict[str, Any]:
         towers = [tower.fingerprint_inputs() for tower in (self.context_tower, self.candidate_tower)]
         return {"config": asdict(self.config), "towers": towers[: self.config.towers]}
+
+
+def _class_names(classifier: PairClassifier) -> str:
+    """The classes as ``tercet info`` shows them."""
+    return ", ".join(classifier.labels) or f"{classifier.num_labels}"
+
+
+def _shown(pooling: PoolingConfig) -> str:
+    """The pooling as ``tercet info`` shows it."""
+    tokens = f" of {pooling.first_tokens} tokens"
+    return " + ".join(kind + tokens * (kind == "mean_first") for kind in pooling.kinds)

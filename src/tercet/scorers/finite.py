@@ -34,5 +34,5 @@ def _check(finite: Bools, what: str) -> None:
         raise ModelError(
             f"the {what} of a model must be finite, and {wrong:,} of {finite.size:,} are NaN, infinite or "
             "too large: its weights are damaged or diverged; copy the model again, or train it again with a "
-            "lower learning rate"
+            "lower learning rate; if it was loaded in fp16, which overflows at 65,504, load it in bf16"
         )

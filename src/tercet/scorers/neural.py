@@ -53,10 +53,11 @@ class NeuralScorer(nn.Module, TextScorer):
     @classmethod
     def load(cls, source: Source, *, precision: Precision = "fp32", device: str | None = None) -> Self:
         """The scorer in a folder of tercet, sentence-transformers or transformers, or of a hub id."""
+        target = pick_device(device, precision)
         parts, calibration = storage().parts(cls.kind, source)
         scorer = cls._assemble(parts, precision)
         scorer.calibration = calibration
-        return scorer.to(pick_device(device))
+        return scorer.to(target)
 
     @classmethod
     def from_spec(cls, spec: ModelSpec, *, device: str | None = None) -> Self:
@@ -69,8 +70,9 @@ class NeuralScorer(nn.Module, TextScorer):
     def _new(
         cls, source: Source, *, precision: Precision = "fp32", device: str | None = None, **options: Any
     ) -> Self:
+        target = pick_device(device, precision)
         parts = storage().new_parts(cls.kind, source, **options)
-        return cls._assemble(parts, precision).to(pick_device(device))
+        return cls._assemble(parts, precision).to(target)
 
     def save(self, path: str | PathLike[str]) -> Path:
         """Write a new folder that ``tercet.load`` reads, and return its path."""
@@ -108,7 +110,7 @@ class NeuralScorer(nn.Module, TextScorer):
 
     @property
     def fingerprint(self) -> str:
-        """Identifies these weights, settings and tokenizer; the same in fp32 and bf16."""
+        """Identifies these weights, settings and tokenizer; the same in every precision."""
         if self._fingerprint is not None:
             return self._fingerprint
         return fingerprint(self, self.fingerprint_inputs)
@@ -124,7 +126,8 @@ class NeuralScorer(nn.Module, TextScorer):
         return next(self.parameters()).device
 
     def set_precision(self, precision: Precision) -> None:
-        """Compute in ``precision`` from now on. bf16 cannot be undone: it discards digits of the weights."""
+        """Compute in ``precision`` from now on. bf16 and fp16 cannot be undone: they discard digits of the
+        weights."""
         if precision != "fp32":
             self._fingerprint = self.fingerprint  # before digits are lost
         self.precision = precision

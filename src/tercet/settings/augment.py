@@ -32,6 +32,27 @@ class TextsConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PairsConfig:
+    """Unlabelled pairs that are labelled as they are."""
+
+    files: tuple[str, ...]
+    """Files, ``sample:NAME`` or ``hf:NAME@SPLIT``."""
+    columns: tuple[str, ...] = ("context", "candidate")
+    """The two columns that contain the texts of a pair."""
+    limit: int | None = None
+    """Label a random sample of this many pairs."""
+    seed: int = 0
+    """Seed of the random sample."""
+
+    def __post_init__(self) -> None:
+        if len(self.columns) != 2 or self.columns[0] == self.columns[1]:
+            raise InputError(f"columns must name the two columns of a pair, got {', '.join(self.columns)}")
+        if self.limit is not None:
+            check_count("limit", self.limit)
+        check_seed(self.seed)
+
+
+@dataclass(frozen=True, kw_only=True)
 class SamplingConfig:
     """How new pairs are sampled."""
 
@@ -75,12 +96,21 @@ class LabellingConfig:
     max_disagreement: float | None = None
     """Ensemble: drop pairs whose scores, from 0 to 1, have a larger standard deviation than this."""
     labels: Labels = "soft"
-    """``soft``: scores. ``binary``: match or no match, by the threshold with the best F1 on dev data."""
+    """``soft``: scores. ``binary``: match or no match, from ``threshold`` on."""
+    threshold: float | None = None
+    """``binary``: the lowest score of a match, in the range of the gold scores. Default: the threshold with
+    the best F1 on dev data."""
+    match_from: float | None = None
+    """``binary`` with graded gold data: the lowest gold score that counts as a match when the threshold is
+    chosen on dev data."""
 
     def __post_init__(self) -> None:
         check_count("seeds", self.seeds)
         check_flag("ensemble", self.ensemble)
         check_choice("labels", self.labels, LABELS)
+        for name in ("threshold", "match_from"):
+            if getattr(self, name) is not None and self.labels != "binary":
+                raise InputError(f'{name} has no effect on scores: set labels = "binary", or remove it')
         if self.max_disagreement is not None and not (self.ensemble and 0 < self.max_disagreement < 1):
             raise InputError(
                 "max_disagreement must be between 0 and 1 and needs ensemble = true, got "
@@ -119,8 +149,8 @@ class WordsConfig:
     """Changed pairs per gold pair."""
     protected: tuple[str, ...] = ()
     """Words that are never changed, in addition to numbers and negations."""
-    wordnet: str = "/usr/share/wordnet"
-    """``synonyms``: the WordNet folder."""
+    wordnet: str = ""
+    """``synonyms``: the WordNet folder. Default: that of the extra ``wordnet``, or Debian's."""
     language_model: str = ""
     """Folder of the masked language model. Default: the embedding table of ``encoder``."""
     encoder: str = "bi"
@@ -159,6 +189,8 @@ class AugmentRecipe:
     """Not needed if only words are changed."""
     texts: TextsConfig | None = None
     """Texts that new pairs are made of. Default: the texts of the gold data."""
+    pairs: PairsConfig | None = None
+    """Unlabelled pairs that the labeller labels."""
     sampling: SamplingConfig | None = None
     labelling: LabellingConfig = LabellingConfig()
     students: StudentsConfig = StudentsConfig()
@@ -166,10 +198,14 @@ class AugmentRecipe:
     about: str = ""
 
     def __post_init__(self) -> None:
-        if self.sampling is None and self.words is None:
-            raise InputError("the recipe produces no pairs: add [sampling], [words], or both")
-        if (self.sampling is None) != (self.labeller is None):
-            raise InputError("sampled pairs need a labeller: give both labeller and [sampling], or neither")
+        unlabelled = self.sampling is not None or self.pairs is not None
+        if not unlabelled and self.words is None:
+            raise InputError("the recipe produces no pairs: add [sampling], [pairs] or [words]")
+        if unlabelled != (self.labeller is not None):
+            raise InputError(
+                "new pairs need a labeller, and a labeller needs pairs: give labeller and [sampling] or "
+                "[pairs], or none of them"
+            )
         if self.texts is not None and self.sampling is None:
             raise InputError("[texts] needs [sampling] and a labeller: add them, or remove [texts]")
         if not self.students.gold and self.words is not None:
@@ -191,6 +227,7 @@ class AugmentRecipe:
 
 TABLES: dict[str, type] = {
     "texts": TextsConfig,
+    "pairs": PairsConfig,
     "sampling": SamplingConfig,
     "labelling": LabellingConfig,
     "students": StudentsConfig,
@@ -268,4 +305,4 @@ def _recipe_within(
 
 
 def _listed(key: str, table: Any) -> Any:
-    return strings_to_lists(table, ("files", "columns")) if key == "texts" else table
+    return strings_to_lists(table, ("files", "columns")) if key in ("texts", "pairs") else table

@@ -16,7 +16,7 @@ from tercet.inputs import (
 from tercet.settings.limits import current_limits, exceeds
 from tercet.settings.tables import lists_to_tuples
 
-Precision: TypeAlias = Literal["fp32", "bf16"]
+Precision: TypeAlias = Literal["fp32", "bf16", "fp16"]
 Runtime: TypeAlias = Literal["torch", "openvino"]
 Side: TypeAlias = Literal["context", "candidate"]
 Similarity: TypeAlias = Literal["cosine", "dot"]
@@ -55,8 +55,7 @@ class PoolingConfig:
             raise InputError(f"pooling needs at least one of {', '.join(POOLING_KINDS)}")
         for kind in self.kinds:
             check_choice("pooling", kind, POOLING_KINDS)
-        if self.first_tokens < 1:
-            raise InputError(f"first_tokens must be at least 1, got {self.first_tokens}")
+        check_count("first_tokens", self.first_tokens)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -234,7 +233,9 @@ class ModelSpec:
     settings: dict[str, Any] = field(default_factory=dict)
     """For a new scorer: the fields of its config, such as ``codes``."""
     pooling: tuple[PoolingKind, ...] = ("mean",)
-    """For a new bi-encoder."""
+    """For a new bi-encoder: how token states become one vector; several kinds are concatenated."""
+    first_tokens: int = PoolingConfig.first_tokens
+    """For a new bi-encoder with the pooling ``mean_first``: number of tokens to average."""
     max_tokens: int | None = None
     """For a new scorer: maximum sequence length. Default: the backbone's."""
     seed: int = 0
@@ -245,12 +246,27 @@ class ModelSpec:
         check_seed(self.seed)
         if self.kind != "model":
             self.config()
-            PoolingConfig(kinds=self.pooling)
+            self._check_pooling()
         elif self.settings or self.max_tokens is not None:
             raise InputError(
                 f"{', '.join(self.settings) or 'max_tokens'} applies to new scorers only: remove it, or set "
                 f"kind to one of {', '.join(SCORER_CONFIGS)}"
             )
+
+    def _check_pooling(self) -> None:
+        """Raise if the pooling is unknown, or has no effect."""
+        pooling, default = self.pooling_config(), PoolingConfig()
+        if self.kind != "bi" and pooling != default:
+            raise InputError(f"pooling applies to new bi-encoders, and this is a {self.kind}-encoder")
+        if pooling.first_tokens != default.first_tokens and "mean_first" not in pooling.kinds:
+            raise InputError(
+                f'first_tokens = {self.first_tokens} has no effect without pooling = ["mean_first"], got '
+                f"{', '.join(pooling.kinds)}"
+            )
+
+    def pooling_config(self) -> PoolingConfig:
+        """The pooling of a new bi-encoder."""
+        return PoolingConfig(kinds=self.pooling, first_tokens=self.first_tokens)
 
     def config(self) -> Any:
         """The settings as the config of the scorer's kind."""

@@ -11,7 +11,7 @@ from tercet.files.structured import read_toml
 from tercet.inputs import describe
 from tercet.settings.data import DataConfig, data_from_table
 from tercet.settings.default_objective import default_negatives, default_objective, scorer_kind
-from tercet.settings.models import AdapterConfig, ModelSpec
+from tercet.settings.models import SCORER_CONFIGS, AdapterConfig, ModelSpec
 from tercet.settings.tables import check_keys, check_types, from_table, set_value, subtable
 from tercet.settings.training import BatchConfig, ObjectiveConfig, TrainingConfig
 from tercet.settings.vocabulary import VocabularyConfig
@@ -187,8 +187,10 @@ def _objective(
 
 def _model_spec(table: Mapping[str, Any], where: str, *, trained: bool) -> ModelSpec:
     """The spec of ``[model]``, which also contains the settings of the scorer."""
-    own = {name: value for name, value in table.items() if name in SPEC_FIELDS}
+    theirs = SCORER_CONFIGS.get(table.get("kind", ModelSpec.kind))
+    scorer_fields = {each.name for each in fields(theirs)} if theirs is not None else set()
+    own = {name: value for name, value in table.items() if name in SPEC_FIELDS and name not in scorer_fields}
     if trained and "source" in own:
         raise InputError(f"{where}: a recipe with `after` starts from that recipe's model: remove source")
-    settings = {name: value for name, value in table.items() if name not in SPEC_FIELDS}
+    settings = {name: value for name, value in table.items() if name not in own}
     return from_table(ModelSpec, {**own, "settings": settings}, where)

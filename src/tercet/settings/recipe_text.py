@@ -16,6 +16,8 @@ from tercet.settings.training import OBJECTIVE_KINDS, BatchConfig, ObjectiveConf
 WIDTH = 98
 MAX_WHOLE = 1e15
 """Whole numbers below this are written without a point or an exponent."""
+BI_ONLY = ("pooling", "first_tokens")
+"""Settings of ``ModelSpec`` that apply to bi-encoders."""
 BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -29,7 +31,7 @@ def recipe_text(tables: Mapping[str, Any], *, kind: ScorerKind) -> str:
     parts = [
         f"about = {toml_value(tables['about'])}",
         "[model]",
-        *_settings(ModelSpec, model, hidden={"settings"} if kind == "bi" else {"settings", "pooling"}),
+        *_settings(ModelSpec, model, hidden={"settings", *(() if kind == "bi" else BI_ONLY)}),
         *_settings(SCORER_CONFIGS[kind], model),
         "[data.train]",
         *_settings(DataConfig, tables["data"]["train"]),

@@ -15,7 +15,9 @@ from tercet.settings.models import SCORER_CONFIGS
 from tercet.settings.shipped import shipped_path
 from tercet.settings.tables import from_table, strings_to_lists
 
-TaskKind: TypeAlias = Literal["similarity", "choices", "retrieval", "pairs", "triplets", "probe", "clusters"]
+TaskKind: TypeAlias = Literal[
+    "similarity", "choices", "retrieval", "pairs", "classes", "triplets", "probe", "clusters"
+]
 TASK_KINDS: tuple[TaskKind, ...] = get_args(TaskKind)
 
 TASK_READERS: dict[TaskKind, tuple[ReaderKind, ...]] = {
@@ -23,6 +25,7 @@ TASK_READERS: dict[TaskKind, tuple[ReaderKind, ...]] = {
     "choices": ("choices", "answers", "dialogues"),
     "retrieval": ("retrieval",),
     "pairs": ("pairs",),
+    "classes": ("pairs",),
     "triplets": ("triplets", "answers"),
 }
 """The readers of each kind, the default first. ``probe`` and ``clusters`` read labelled texts."""
@@ -47,8 +50,9 @@ class TaskConfig:
     kind: TaskKind
     """``similarity``: correlation with scores of pairs. ``choices``: the right candidate among given ones, or
     with ``reader = "answers"`` among all answers. ``retrieval``: relevant documents in a corpus. ``pairs``:
-    binary classification. ``triplets``: the positive before the negative. ``probe``: logistic regression
-    over vectors. ``clusters``: k-means over vectors."""
+    binary classification. ``classes``: classification into named classes, such as NLI. ``triplets``: the
+    positive before the negative. ``probe``: logistic regression over vectors. ``clusters``: k-means over
+    vectors."""
     files: tuple[str, ...]
     """As in recipes. ``retrieval`` takes corpus, queries and qrels, or the folder that contains them."""
     reader: ReaderKind | None = None

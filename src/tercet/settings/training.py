@@ -26,6 +26,7 @@ ObjectiveKind: TypeAlias = Literal[
     "kl_divergence",
     "translation",
     "bce",
+    "mse",
     "cross_entropy",
     "listwise",
 ]
@@ -47,7 +48,7 @@ class ObjectiveConfig:
     """Bi-encoders: ``softmax`` (labels), ``cosine`` (scores), ``cosent`` (order of scores), ``triplet``. Bi-
     and poly-encoders: ``in_batch`` (answers, with in-batch negatives), ``margin_mse`` and ``kl_divergence``
     (a teacher's scores). Bi-encoders: ``translation`` (a teacher's vectors, on parallel text).
-    Cross-encoders: ``bce`` (scores), ``cross_entropy`` (labels), ``listwise`` (answers)."""
+    Cross-encoders: ``bce`` and ``mse`` (scores), ``cross_entropy`` (labels), ``listwise`` (answers)."""
     concatenation: tuple[ConcatenationPart, ...] = ("u", "v", "difference")
     """``softmax``: the features of the classifier, from the two vectors."""
     num_labels: int = 3
@@ -63,9 +64,9 @@ class ObjectiveConfig:
     temperature: float = 1.0
     """``kl_divergence``: divides the scores of student and teacher."""
     min_score: float = 0.0
-    """``cosine``, ``cosent`` and ``bce``: the target score of unrelated texts."""
+    """``cosine``, ``cosent``, ``bce`` and ``mse``: the target score of unrelated texts."""
     max_score: float = 1.0
-    """``cosine``, ``cosent`` and ``bce``: the target score of equivalent texts."""
+    """``cosine``, ``cosent``, ``bce`` and ``mse``: the target score of equivalent texts."""
     cosine_weight: float = 5.0
     """``translation``: weight of 1 − cosine between a translation's vector and the teacher's vector of its
     source."""
@@ -146,6 +147,8 @@ class TrainingConfig:
     """Batches per optimizer step."""
     bf16: bool = False
     """Mixed precision; weights stay in float32."""
+    fp16: bool = False
+    """Mixed precision for GPUs without bfloat16, with a scaled loss. Needs a GPU."""
     evals_per_epoch: int = 2
     """Evaluations on the dev data per epoch, each with a checkpoint."""
     metric_for_best_model: str = "loss"
@@ -159,9 +162,9 @@ class TrainingConfig:
     """Dropout of all layers. Default: the model's own, mostly 0.1. Small models, trained briefly, are
     better with 0."""
     freeze_embeddings: bool = False
-    """Do not train the word embeddings."""
+    """Do not train the embeddings of words, positions and token types."""
     freeze_layers: int = 0
-    """Do not train this many of the lowest layers."""
+    """Do not train this many of the lowest layers, nor the embeddings below them."""
     last_layer_std: float | None = None
     """Before training, rescale each matrix of the last layer to this standard deviation (the Reddit recipe of
     Humeau et al., 2020)."""
@@ -192,8 +195,10 @@ class TrainingConfig:
             raise InputError(f"dropout must be at least 0 and below 1, got {self.dropout}")
         if self.last_layer_std is not None:
             check_scale("last_layer_std", self.last_layer_std)
-        for name in ("bf16", "freeze_embeddings", "tensorboard"):
+        for name in ("bf16", "fp16", "freeze_embeddings", "tensorboard"):
             check_flag(name, getattr(self, name))
+        if self.bf16 and self.fp16:
+            raise InputError("bf16 and fp16 exclude each other: set one of them")
         check_string("metric_for_best_model", self.metric_for_best_model)
         if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
             raise InputError(f"betas must be two numbers from 0 to below 1, got {self.betas}")

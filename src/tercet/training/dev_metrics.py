@@ -10,6 +10,7 @@ import numpy as np
 from tercet.evaluate.metrics import accuracy, mean_reciprocal_rank, ranks, recall_at, spearman
 from tercet.evaluate.tasks.scoring import given_scores
 from tercet.records import Example, Ints
+from tercet.scorers.bi import BiEncoder
 from tercet.scorers.cross import CrossEncoder
 from tercet.scorers.dual import DualEncoder
 from tercet.scorers.kinds import AnyScorer
@@ -40,8 +41,8 @@ def correlation(scorer: AnyScorer, examples: Sequence[Example]) -> Measured:
 
 
 def label_accuracy(scorer: AnyScorer, examples: Sequence[Example]) -> Measured:
-    """The accuracy of a cross-encoder's classes; nothing for other scorers, which have none."""
-    if not isinstance(scorer, CrossEncoder):
+    """The accuracy of the classes; nothing for a scorer without a classifier."""
+    if not isinstance(scorer, CrossEncoder) and not (isinstance(scorer, BiEncoder) and scorer.classifier):
         return Measured({})
     outputs = scorer.classify(*_pairs(examples))
     labels = [example.targets[0] for example in examples]

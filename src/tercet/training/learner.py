@@ -94,7 +94,9 @@ def make_training_data(
         _check_negatives(
             [[train[position] for position in batch] for batch in batches],
             drawn=config.negatives,
-            error="a batch of one row has no in-batch negatives: raise or remove batches.max_tokens",
+            error="a batch of one row has no in-batch negatives: raise or remove batches.max_tokens"
+            if config.max_tokens
+            else "in-batch negatives are answers of other rows, and all training rows have the same answer",
         )
         _check_negatives(
             dev_batches, drawn=dev_negatives, error="dev data of one row has no in-batch negatives: add rows"

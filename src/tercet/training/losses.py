@@ -12,16 +12,7 @@ from torch.nn.functional import (
 )
 
 from tercet.errors import InputError
-from tercet.settings.training import ConcatenationPart, Distance
-
-
-def concatenate(left: Tensor, right: Tensor, parts: tuple[ConcatenationPart, ...]) -> Tensor:
-    """``[B, parts * D]``: the named ones of ``u``, ``v``, ``|u − v|`` and ``u ∗ v``, concatenated.
-
-    Sentence-BERT (Reimers & Gurevych, 2019), section 3.1 and table 6.
-    """
-    available = {"u": left, "v": right, "difference": (left - right).abs(), "product": left * right}
-    return torch.cat([available[part] for part in parts], dim=-1)
+from tercet.settings.training import Distance
 
 
 def classification(logits: Tensor, labels: Tensor) -> Tensor:
@@ -35,7 +26,7 @@ def classification(logits: Tensor, labels: Tensor) -> Tensor:
 
 
 def mean_squared_error(scores: Tensor, targets: Tensor) -> Tensor:
-    """``(score − target)²`` of scores and targets ``[B]`` (Sentence-BERT, with cosines)."""
+    """``(score − target)²`` of scores and targets ``[B]`` (in Sentence-BERT, scores are cosines)."""
     return mse_loss(scores, targets)
 
 

@@ -12,10 +12,14 @@ from transformers import (
     get_linear_schedule_with_warmup,
 )
 
+from tercet.errors import InputError
 from tercet.settings.training import OptimizerKind, TrainingConfig
 from tercet.training.grown_embedding import GrownEmbedding
 
 PLATEAU_FACTOR = 0.4
+
+EMBEDDINGS = ("embeddings", "embeddings_project", "embedding_hidden_mapping_in")
+"""Modules below the first layer: the tables with their norm, and the projections of ELECTRA and ALBERT."""
 
 OPTIMIZERS: dict[OptimizerKind, Callable[..., optim.Optimizer]] = {
     "adam": optim.Adam,
@@ -101,10 +105,17 @@ def rescale_last_layer(module: nn.Module, *, std: float) -> None:
 
 
 def freeze(module: nn.Module, *, embeddings: bool, layers: int) -> int:
-    """Freeze the word embeddings or the lowest layers; return the number of frozen weights."""
+    """Freeze the embeddings, or the lowest layers with the embeddings below; return the number of weights.
+
+    Humeau et al. (2020), table 4, "all but embeddings", "top 4 layers" and "top layer": embeddings are those
+    of words, positions and token types, with their norm.
+    """
+    lowest = range(layers)
+    if layers and not any(_layer_of(name) in lowest for name, _ in module.named_parameters()):
+        raise InputError("freeze_layers matches no layer of this architecture: set it to 0")
     frozen = 0
     for name, weight in module.named_parameters():
-        if (embeddings and _is_word_embedding(name)) or (layers and _layer_of(name) in range(layers)):
+        if _layer_of(name) in lowest or ((embeddings or layers) and _is_embedding(name)):
             weight.requires_grad_(False)
             frozen += weight.numel()
     return frozen
@@ -117,8 +128,8 @@ def set_dropout(module: nn.Module, share: float) -> None:
             part.p = share
 
 
-def _is_word_embedding(name: str) -> bool:
-    return any(part in name.split(".") for part in ("word_embeddings", "tok_embeddings"))
+def _is_embedding(name: str) -> bool:
+    return any(part in EMBEDDINGS for part in name.split("."))
 
 
 def _layer_of(name: str) -> int | None:

@@ -24,7 +24,7 @@ from tercet.settings.models import ModelSpec
 from tercet.settings.recipe import Recipe
 from tercet.settings.training import BatchConfig
 from tercet.training.checkpoints import Checkpoints
-from tercet.training.dev_metrics import attention_entropies
+from tercet.training.dev_metrics import Measured, attention_entropies
 from tercet.training.distributed import cpu_threads, is_first_process, local_device
 from tercet.training.grown_embedding import merge
 from tercet.training.new_language import (
@@ -121,6 +121,7 @@ def _prepare(
         batches = replace(batches, negatives=0)  # the teacher's data contains them
     torch.cuda.empty_cache()  # teachers and earlier runs leave gigabytes of cached GPU memory
     scorer = make_scorer(spec, device=device)
+    scorer.calibration = None  # was fitted to scores that training changes
     torch.manual_seed(recipe.training.seed)  # some objectives have weights of their own
     objective = make_objective(recipe.objective, scorer, mini_batch_tokens=batches.mini_batch_tokens)
     _check(recipe, splits, batches, scorer, objective)
@@ -181,7 +182,7 @@ def _train(job: Job, folder: RunFolder, *, resume: bool, reporter: Reporter) -> 
     """Train the job's scorer and return the results."""
     scorer, splits, config = job.scorer, job.splits, job.recipe.training
     untrained = _dev_metrics(job)
-    names = ("loss", *job.objective.measure(scorer, splits.dev).metrics)
+    names = ("loss", *_measure(job, splits.dev).metrics)
     if config.metric_for_best_model not in names:
         raise InputError(
             f"metric_for_best_model must be one of {', '.join(names)}, got {config.metric_for_best_model!r}"
@@ -216,8 +217,15 @@ def _tokenized(job: Job, examples: Sequence[Example]) -> list[TokenizedExample]:
     return tokens if job.vectors is None else job.vectors.as_targets(examples, tokens)
 
 
+def _measure(job: Job, examples: Sequence[Example]) -> Measured:
+    """The metrics of the scorer, which has the classifier that the objective has learnt so far."""
+    if isinstance(job.scorer, BiEncoder):
+        job.scorer.classifier = job.objective.pair_classifier(job.recipe.train.labels)
+    return job.objective.measure(job.scorer, examples)
+
+
 def _dev_metrics(job: Job) -> dict[str, float]:
-    measured = job.objective.measure(job.scorer, job.splits.dev)
+    measured = _measure(job, job.splits.dev)
     return measured.metrics | attention_entropies(job.scorer, job.splits.dev)
 
 
@@ -226,7 +234,7 @@ def _test_results(job: Job) -> dict[str, Any]:
     test = job.splits.test
     if not test:
         return {}
-    measured = job.objective.measure(job.scorer, test)
+    measured = _measure(job, test)
     ranks = {} if measured.ranks is None else {"ranks": measured.ranks.tolist()}
     return {**ranks, "test": {"examples": len(test), **measured.metrics}}
 

@@ -75,6 +75,8 @@ class ScorerTrainer(Trainer):
             raise InputError("the training data does not fill one batch: add examples, or lower batch_size")
         if not data.dev:
             raise InputError("the dev data does not fill one batch: add examples, or lower batch_size")
+        if config.fp16 and _is_on_cpu(learner):
+            raise InputError("training.fp16 needs a GPU: on a CPU use bf16, or neither")
         steps = ceil(len(data.batches) / config.gradient_accumulation_steps)
         used = [*callbacks]
         if config.patience is not None:
@@ -220,9 +222,7 @@ def train(
     """Train the scorer, keep its best weights, and return the log; ``folder`` receives the checkpoints."""
     if config.dropout is not None:
         set_dropout(scorer, config.dropout)
-    frozen = freeze(scorer, embeddings=config.freeze_embeddings, layers=config.freeze_layers)
-    if config.freeze_layers and not frozen:
-        raise InputError("freeze_layers matches no layer of this architecture: set it to 0")
+    freeze(scorer, embeddings=config.freeze_embeddings, layers=config.freeze_layers)
     if config.last_layer_std is not None:
         rescale_last_layer(scorer, std=config.last_layer_std)
     learner = Learner(scorer, objective)
@@ -304,6 +304,7 @@ def _arguments(config: TrainingConfig, folder: Path, *, steps: int, on_cpu: bool
         gradient_accumulation_steps=config.gradient_accumulation_steps,
         max_grad_norm=config.max_grad_norm,
         bf16=config.bf16,
+        fp16=config.fp16,
         seed=config.seed,
         use_cpu=on_cpu,
         logging_steps=max(1, every // 10),

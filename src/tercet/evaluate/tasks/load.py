@@ -1,6 +1,7 @@
 """Task settings to tasks with their data."""
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
@@ -9,10 +10,12 @@ import numpy as np
 from tercet.data.columns import check_column, filled, with_all
 from tercet.data.readers import iter_rows, matching_rows, read_examples
 from tercet.data.rows import Row
+from tercet.data.score_column import read_score_column
 from tercet.data.sources import open_source
 from tercet.errors import DataError, InputError
 from tercet.evaluate.results import Result
 from tercet.evaluate.tasks.choices import ChoiceTask, TripletTask
+from tercet.evaluate.tasks.classes import ClassTask
 from tercet.evaluate.tasks.labelled import ClusterTask, Labelled, ProbeTask
 from tercet.evaluate.tasks.load_retrieval import load_retrieval
 from tercet.evaluate.tasks.pairs import MatchTask, Pairs, SimilarityTask
@@ -85,6 +88,15 @@ def _match(config: TaskConfig, root: Path | None) -> MatchTask:
     return MatchTask(config.name, _pairs(config, root))
 
 
+def _classes(config: TaskConfig, root: Path | None) -> ClassTask:
+    """Without ``labels``, they are the names in the score column, in alphabetical order, or numbers."""
+    data = config.data()
+    if not data.labels:
+        found = read_score_column(iter_rows(data, root=root), data.column_names()["score"])
+        data = replace(data, labels=found.labels)
+    return ClassTask(config.name, Pairs.of(read_examples(data, root=root)), data.labels)
+
+
 def _choices(config: TaskConfig, root: Path | None) -> ChoiceTask:
     return ChoiceTask(config.name, read_examples(config.data(), root=root), among_all=config.ranks_all)
 
@@ -113,6 +125,7 @@ BUILDERS: dict[TaskKind, Builder] = {
     "choices": _choices,
     "retrieval": load_retrieval,
     "pairs": _match,
+    "classes": _classes,
     "triplets": _triplets,
     "probe": _probe,
     "clusters": _clusters,

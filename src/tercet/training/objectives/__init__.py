@@ -7,7 +7,7 @@ from tercet.scorers.kinds import AnyScorer
 from tercet.settings.training import ObjectiveConfig, ObjectiveKind
 from tercet.training.objectives.base import Objective
 from tercet.training.objectives.bi import CoSent, Cosine, Softmax, Triplet
-from tercet.training.objectives.cross import Bce, CrossEntropy, Listwise
+from tercet.training.objectives.cross import Bce, CrossEntropy, Listwise, Mse
 from tercet.training.objectives.distillation import KlDivergence, MarginMse
 from tercet.training.objectives.in_batch import InBatch
 from tercet.training.objectives.translation import Translation
@@ -23,6 +23,7 @@ OBJECTIVES: dict[ObjectiveKind, type[Objective[Any]]] = {
     "kl_divergence": KlDivergence,
     "translation": Translation,
     "bce": Bce,
+    "mse": Mse,
     "cross_entropy": CrossEntropy,
     "listwise": Listwise,
 }

@@ -19,6 +19,7 @@ from tercet.scorers.codes import CodeTensors
 from tercet.scorers.cross import CrossEncoder
 from tercet.scorers.dual import DualEncoder
 from tercet.scorers.kinds import AnyScorer
+from tercet.scorers.pair_classifier import PairClassifier
 from tercet.settings.models import ScorerKind
 from tercet.settings.training import BatchConfig, ObjectiveConfig
 from tercet.training.dev_metrics import Measured
@@ -38,7 +39,7 @@ Trained = TypeVar("Trained", bound=DualEncoder | CrossEncoder)
 
 
 class Objective(nn.Module, ABC, Generic[Trained]):
-    """A loss over batches. Some objectives have weights, which are discarded after training."""
+    """A loss over batches. Some objectives have weights, which the scorer can keep as a classifier."""
 
     trains: ClassVar[tuple[ScorerKind, ...]]
     """The kinds of scorer it can train."""
@@ -70,6 +71,14 @@ class Objective(nn.Module, ABC, Generic[Trained]):
     def chance_loss(self, scorer: Trained, batch: Batch) -> float | None:
         """The loss of equal scores for everything; None if that loss says nothing about learning."""
         return log(self.num_labels(scorer)) if self.targets is Targets.LABELS else None
+
+    def pair_classifier(self, labels: tuple[str, ...]) -> PairClassifier | None:
+        """What a bi-encoder keeps of the objective to classify pairs; None if it learns no classes.
+
+        Args:
+            labels: the names of the labels, in the order of their numbers.
+        """
+        return None
 
     def num_labels(self, scorer: Trained) -> int:
         """The number of labels, for objectives that learn from labels."""

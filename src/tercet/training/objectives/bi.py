@@ -4,6 +4,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cosine_similarity
 
 from tercet.scorers.dual import DualEncoder
+from tercet.scorers.pair_classifier import PairClassifier, concatenate
 from tercet.settings.training import ObjectiveConfig
 from tercet.training import dev_metrics, losses
 from tercet.training.objectives.base import Batch, BiObjective, scaled_targets, targets_of
@@ -25,8 +26,14 @@ class Softmax(BiObjective):
     def forward(self, scorer: DualEncoder, batch: Batch) -> Tensor:
         """The loss of a batch."""
         left, right = self.vectors(scorer, batch)
-        logits = self.classifier(losses.concatenate(left, right, self.config.concatenation))
+        logits = self.classifier(concatenate(left, right, self.config.concatenation))
         return losses.classification(logits, targets_of(batch, left).long())
+
+    def pair_classifier(self, labels: tuple[str, ...]) -> PairClassifier:
+        """The classifier as it is now, which the bi-encoder keeps."""
+        weights = self.classifier.weight.detach().float().cpu().numpy().copy()
+        names = labels if len(labels) == len(weights) else ()
+        return PairClassifier(weights, self.config.concatenation, names)
 
 
 class Cosine(BiObjective):

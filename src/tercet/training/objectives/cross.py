@@ -10,6 +10,7 @@ from tercet.encoders.packing import to_device
 from tercet.errors import InputError
 from tercet.records import Example
 from tercet.scorers.cross import CrossEncoder
+from tercet.scorers.heads import activate
 from tercet.settings.training import BatchConfig
 from tercet.training import dev_metrics, losses
 from tercet.training.objectives.base import Batch, CrossObjective, scaled_targets, targets_of
@@ -26,6 +27,18 @@ class Bce(CrossObjective):
         """The loss of a batch."""
         outputs = self.outputs(scorer, batch)[:, 0]
         return losses.binary_cross_entropy(outputs, scaled_targets(batch, outputs, self.config))
+
+
+class Mse(CrossObjective):
+    """Mean squared error between the model's scores and scores scaled to 0 to 1."""
+
+    targets = Targets.SCORES
+    measure = staticmethod(dev_metrics.correlation)
+
+    def forward(self, scorer: CrossEncoder, batch: Batch) -> Tensor:
+        """The loss of a batch."""
+        scores = activate(self.outputs(scorer, batch), scorer.config.activation)[:, 0]
+        return losses.mean_squared_error(scores, scaled_targets(batch, scores, self.config))
 
 
 class CrossEntropy(CrossObjective):
