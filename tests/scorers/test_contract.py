@@ -15,11 +15,13 @@ from tests.conftest import SENTENCES
 import tercet
 from tercet.errors import InputError, OutputError
 from tercet.settings.encoding import EncodingConfig
-from tercet.settings.models import CODE_KINDS, POOLING_KINDS, PRECISIONS, REDUCTIONS
+from tercet.settings.models import CODE_KINDS, POOLING_KINDS, REDUCTIONS
 
 Build = Callable[..., Any]
 FolderOf = Callable[[str], Path]
 
+PRECISIONS = ("fp32", "bf16")
+"""Those of a CPU, where fp16 is refused."""
 NEIGHBOUR_TOLERANCE = {"fp32": 1e-6, "bf16": 1e-2}
 """The largest effect of the rest of a batch on a score, as a share of the largest score."""
 
