@@ -27,6 +27,7 @@ lint: $(READY)
 bench: $(READY)
 	$(BIN)/python benchmarks/encode_speed.py
 	$(BIN)/python benchmarks/encode_memory.py
+	$(BIN)/python benchmarks/start_up.py
 	$(BIN)/python benchmarks/match_speed.py
 	$(BIN)/python benchmarks/cross_speed.py
 	$(BIN)/python benchmarks/train_speed.py

@@ -5,6 +5,7 @@ TERCET_DATA=FOLDER make bench                  # on real data sets
 """
 
 import argparse
+import os
 import statistics
 import tempfile
 from functools import partial
@@ -29,6 +30,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
+    os.environ["OMP_NUM_THREADS"] = str(options.threads)  # for OpenVINO
     source, pairs = mixed_pairs()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "cross"
@@ -36,16 +38,17 @@ def main() -> None:
         tercet.CrossEncoder.from_backbone("bi", config=config, max_tokens=256, device="cpu").save(path)
         peer = CrossEncoder(str(path), device="cpu")
         scorers = {
-            precision: tercet.CrossEncoder.load(path, precision=precision, device="cpu")
+            f"{runtime} {precision}": tercet.load(path, precision=precision, runtime=runtime)
+            for runtime in ("torch", "openvino")
             for precision in ("fp32", "bf16")
         }
     contexts, candidates = zip(*pairs, strict=True)
     actions = {PEER: Action(partial(peer.predict, pairs))} | {
-        f"tercet {precision}": Action(partial(scorer.score_pairs, contexts, candidates))
-        for precision, scorer in scorers.items()
+        f"tercet, {name}": Action(partial(scorer.score_pairs, contexts, candidates))
+        for name, scorer in scorers.items()
     }
     times = in_turn(actions, rounds=options.rounds)
-    tokenizer = scorers["fp32"].pair_tokenizer
+    tokenizer = scorers["torch fp32"].pair_tokenizer
     lengths = [sum(map(len, tokenizer.ids(pair))) + 3 for pair in pairs]
     print(f"{machine()}")
     print(

@@ -5,6 +5,7 @@ TERCET_DATA=FOLDER make bench                  # on real data sets
 """
 
 import argparse
+import os
 import statistics
 from functools import partial
 
@@ -27,17 +28,20 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
+    os.environ["OMP_NUM_THREADS"] = str(options.threads)  # for OpenVINO
     source, texts = mixed_texts()
     peer = SentenceTransformer(str(get_model_path()), device="cpu")
     scorers = {
-        precision: tercet.load("bi", precision=precision, device="cpu") for precision in ("fp32", "bf16")
+        f"{runtime} {precision}": tercet.load("bi", precision=precision, runtime=runtime)
+        for runtime in ("torch", "openvino")
+        for precision in ("fp32", "bf16")
     }
     actions = {PEER: Action(partial(peer.encode, texts))} | {
-        f"tercet {precision}": Action(partial(scorer.encode_candidates, texts))
-        for precision, scorer in scorers.items()
+        f"tercet, {name}": Action(partial(scorer.encode_candidates, texts))
+        for name, scorer in scorers.items()
     }
     times = in_turn(actions, rounds=options.rounds)
-    lengths = [len(ids) for ids in scorers["fp32"].token_ids(texts, "candidate")]
+    lengths = [len(ids) for ids in scorers["torch fp32"].token_ids(texts, "candidate")]
     print(f"{machine()}")
     print(
         f"{len(texts)} texts from {source}: median {statistics.median(lengths):.0f} tokens, "
