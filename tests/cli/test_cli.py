@@ -283,7 +283,7 @@ def test_unknown_choices_are_refused(words: tuple[str, ...], message: str) -> No
 
 
 def test_an_unexpected_failure_is_one_line_and_debug_shows_the_rest(tmp_path: Path) -> None:
-    (tmp_path / "torch.py").write_text("raise RuntimeError('broken on purpose')")
+    (tmp_path / "openvino.py").write_text("raise RuntimeError('broken on purpose')")
     environment = {"PYTHONPATH": str(tmp_path)}
     short = tercet_process("score", "a", "b", environment=environment)
     assert_fails(short, "unexpected RuntimeError: broken on purpose")
@@ -316,7 +316,7 @@ CPU = (
     ],
 )
 def test_exhausted_memory_is_explained(error: str, reason: str, tmp_path: Path) -> None:
-    (tmp_path / "torch.py").write_text(f"raise {error}")
+    (tmp_path / "openvino.py").write_text(f"raise {error}")
     result = tercet_process("score", "a", "b", environment={"PYTHONPATH": str(tmp_path)})
     assert_fails(result, "error: out of memory")
     assert reason in result.stderr
@@ -338,7 +338,8 @@ def test_exhausted_memory_is_explained(error: str, reason: str, tmp_path: Path) 
     ],
 )
 def test_advice_on_memory_fits_the_command(words: tuple[str, ...], advice: str, tmp_path: Path) -> None:
-    (tmp_path / "torch.py").write_text("raise MemoryError()")
+    for name in ("openvino.py", "torch.py"):
+        (tmp_path / name).write_text("raise MemoryError()")
     recipe = tmp_path / "recipe.toml"
     recipe.write_text('[model]\nkind = "bi"\nsource = "bi"\n[data.train]\nfiles = ["sample:pairs.en"]\n')
     paths = {"sample:RECIPE": str(recipe), "OUT": str(tmp_path / "run")}

@@ -36,6 +36,10 @@ WRITING: dict[str, tuple[str, ...]] = {
     "new cross": ("new", "cross", "OUT/cross", "-b", "MODEL"),
     "calibrate": ("calibrate", "MODEL", "--data", "pairs.jsonl", "--match-from", "3", "-o", "OUT/model"),
     "train": ("train", "recipe.toml", "-o", "OUT/run", "--device", "cpu"),
+    "distill": (
+        *("distill", "MODEL", "sample:parallel.en-ko", "--column", "source=en", "--column", "target=ko"),
+        *("--pieces", "0", "-o", "OUT/run"),
+    ),
     "cross-validate": ("cross-validate", "pairs.toml", "--folds", "2", "-o", "OUT/run", "--device", "cpu"),
     "pretrain": ("pretrain", "pretrain.toml", "-o", "OUT/run", "--device", "cpu"),
     "augment": ("augment", "augment.toml", "-o", "OUT/run", "--device", "cpu"),

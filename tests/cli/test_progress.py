@@ -151,7 +151,7 @@ def test_verbose_prints_settings_model_device_and_times(*, before: bool) -> None
     assert lines[0].startswith("rank: context=['a cat'], candidates=-, k=1, probability=False, model=bi")
     assert lines[1].startswith("loading bi: ")
     assert lines[2].startswith("bi: bi-encoder ")
-    assert ", cpu, fp32, 256 tokens" in lines[2] or ", cuda" in lines[2]
+    assert ", openvino on cpu, fp32, 256 tokens" in lines[2] or ", torch on cuda" in lines[2]
     assert lines[3].startswith("ranking: 3 in ")  # a context and two candidates
     assert lines[4].endswith(" s in all")
     assert "kitten" in shown.stdout

@@ -48,8 +48,8 @@ def assert_adds_up(found: Explanation, score: float) -> None:
 
 
 def test_contributions_to_a_similarity_equal_those_worked_out_by_hand() -> None:
-    left = torch.tensor([[3.0, 0.0], [0.0, 4.0]])  # adds up to (3, 4), whose norm is 5
-    right = torch.tensor([[0.0, 2.0]])
+    left = np.float32([[3.0, 0.0], [0.0, 4.0]])  # adds up to (3, 4), whose norm is 5
+    right = np.float32([[0.0, 2.0]])
     dot = similarity_parts(left, right, cosine=False)
     assert [part.tolist() for part in dot] == [[0.0, 8.0], [8.0]]
     cosine = similarity_parts(left, right, cosine=True)

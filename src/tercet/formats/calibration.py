@@ -4,7 +4,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
-from tercet.errors import ModelError
+from tercet.errors import FileError, ModelError
 from tercet.files.structured import read_json, write_json
 from tercet.inputs import check_choice
 from tercet.scorers.calibration import CURVES, Calibration
@@ -19,8 +19,8 @@ def read_calibration(folder: Path) -> Calibration | None:
     file = folder / NAME
     if not file.is_file():
         return None
-    content: dict[str, Any] = read_json(file)
     try:
+        content: dict[str, Any] = read_json(file)
         check_choice("method", content["method"], METHODS)
         curve: Any = CURVES[content["method"]]
         parameters = lists_to_tuples({each.name: content[each.name] for each in fields(curve)})
@@ -30,7 +30,7 @@ def read_calibration(folder: Path) -> Calibration | None:
             float(content["f1"]),
             int(content["pairs"]),
         )
-    except (KeyError, TypeError, ValueError) as error:
+    except (FileError, KeyError, TypeError, ValueError) as error:
         raise ModelError(f"{file} is malformed ({error}): calibrate the model again") from error
 
 

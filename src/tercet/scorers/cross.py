@@ -100,16 +100,6 @@ class CrossEncoder(NeuralScorer, CrossScorer):
         """The encoder of pairs."""
         return self.encoder
 
-    def _description(self) -> dict[str, object]:
-        return {
-            "head": self.config.head,
-            "labels": ", ".join(self.config.labels) or self.config.num_labels,
-            "activation": self.config.activation,
-            "segments": self._uses_segments,
-            "cross-text weight": self.config.cross_text_weight,
-            "symmetric": self.config.symmetric,
-        }
-
     def _fingerprint_inputs(self) -> dict[str, Any]:
         config = asdict(self.config)
         if self.config.cross_text_weight is None:

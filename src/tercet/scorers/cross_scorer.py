@@ -164,3 +164,13 @@ class CrossScorer(TextScorer):
 
     def _candidate_room(self) -> int:
         return self.pair_tokenizer.candidate_room
+
+    def _description(self) -> dict[str, object]:
+        return {
+            "head": self.config.head,
+            "labels": ", ".join(self.config.labels) or self.config.num_labels,
+            "activation": self.config.activation,
+            "segments": self._uses_segments,
+            "cross-text weight": self.config.cross_text_weight,
+            "symmetric": self.config.symmetric,
+        }

@@ -41,10 +41,6 @@ class NeuralScorer(nn.Module, TextScorer):
     def _fingerprint_inputs(self) -> dict[str, Any]:
         """What determines a score apart from the weights and the tokenizer."""
 
-    @abstractmethod
-    def _description(self) -> dict[str, object]:
-        """Properties that only this kind of scorer has."""
-
     @property
     @abstractmethod
     def backbone(self) -> Encoder:

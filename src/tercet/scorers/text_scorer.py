@@ -73,6 +73,10 @@ class TextScorer(Scorer):
         """Write a new folder that ``tercet.load`` reads, and return its path."""
 
     @abstractmethod
+    def _description(self) -> dict[str, object]:
+        """Properties that only this kind of scorer has."""
+
+    @abstractmethod
     def describe(self) -> dict[str, object]:
         """The properties of the scorer, for display."""
 

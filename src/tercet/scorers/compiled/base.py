@@ -73,6 +73,7 @@ class CompiledScorer(TextScorer):
             "width": self._transformer.width,
             "max tokens": self.tokenizer.max_tokens,
             "runtime": self.place,
+            **self._description(),
             "calibrated": "no" if threshold is None else f"match from a score of {threshold:.4g}",
         }
 

@@ -60,6 +60,16 @@ class CompiledBi(CompiledDual, BiScorer):
         cosines: Floats = products(unit, vectors) / norms(vectors)
         return cosines
 
+    def _description(self) -> dict[str, object]:
+        return {
+            "vectors": self.width,
+            "towers": self.config.towers,
+            "pooling": " + ".join(self._towers["context"].pooling.kinds),
+            "similarity": self.config.similarity,
+            "context prompt": self.config.context_prompt,
+            "candidate prompt": self.config.candidate_prompt,
+        }
+
     def _explain_exactly(self, context: Context, candidate: str) -> Explanation | None:
         """None if a layer after the pooling is not linear: a token then has no part of the vector."""
         self._warn_of_script([context, candidate])

@@ -89,6 +89,19 @@ class CompiledPoly(CompiledDual, PolyScorer):
         scores = poly_match(codes, vectors, scale=self._scales.candidate)
         return scores * np.float32(self._scales.logit)
 
+    def _description(self) -> dict[str, object]:
+        return {
+            "codes": f"{self.config.codes} {self.config.code_kind}",
+            "reduction": self.config.reduction,
+            "towers": self.config.towers,
+            "similarity": self.config.similarity,
+            "symmetric": self.config.symmetric,
+            "code scale": self._scales.code,
+            "candidate scale": self._scales.candidate,
+            "logit scale": self._scales.logit,
+            "learnt scales": self.config.learn_scales,
+        }
+
     @cached_property
     def _states(self) -> CompiledGraph:
         return state_graph(self._transformer, precision=self.precision)
