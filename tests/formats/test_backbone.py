@@ -1,6 +1,8 @@
 """The files of the packaged backbone are checked before they are used."""
 
+import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -59,6 +61,19 @@ def test_a_stored_fingerprint_counts_only_while_no_file_has_changed(
         file.write("\n")
     assert stored_fingerprint(folder) is None
     assert tercet.load(folder, runtime="openvino").fingerprint == tiny.fingerprint
+
+
+def test_an_edited_setting_in_the_manifest_ends_the_trust_in_the_fingerprint(
+    tiny_folder: Callable[[str], Path], tmp_path: Path
+) -> None:
+    config = tercet.PolyConfig(codes=4)
+    folder = tercet.PolyEncoder.from_backbone(tiny_folder("bert"), config=config).save(tmp_path / "model")
+    manifest = json.loads((folder / "tercet.json").read_text())
+    manifest["config"]["candidate_scale"] = 3.0
+    (folder / "tercet.json").write_text(json.dumps(manifest))
+    assert stored_fingerprint(folder) is None
+    changed = tercet.load(folder, runtime="openvino")
+    assert changed.fingerprint == tercet.load(folder, device="cpu").fingerprint != manifest["fingerprint"]
 
 
 def test_packaged_models_have_the_fingerprint_of_their_weights() -> None:

@@ -29,7 +29,7 @@ def test_vectors_equal_the_library(minilm: tercet.BiEncoder) -> None:
 
 
 def test_a_name_is_loaded() -> None:
-    assert isinstance(TercetEmbeddings("bi").model, tercet.BiEncoder)
+    assert TercetEmbeddings("bi").model.kind == "bi"
     assert isinstance(TercetReranker().model, tercet.CrossEncoder)
 
 

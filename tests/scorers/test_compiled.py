@@ -1,6 +1,8 @@
 """Scorers that OpenVINO runs compute what the torch scorers compute, and import no torch."""
 
+import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,7 +15,7 @@ from tests.conftest import SENTENCES
 from tests.scorers.test_contract import KINDS
 
 import tercet
-from tercet.errors import InputError, ModelError, UnsupportedModelError
+from tercet.errors import InputError, ModelError, OutputError, UnsupportedModelError
 from tercet.scorers.cross_scorer import CrossScorer
 from tercet.scorers.text_scorer import TextScorer
 from tercet.settings.encoding import EncodingConfig
@@ -133,6 +135,66 @@ def test_another_device_is_refused() -> None:
 def test_an_unknown_runtime_lists_the_known_ones() -> None:
     with pytest.raises(InputError, match="runtime must be one of torch, openvino"):
         tercet.load("bi", runtime="onnx")  # type: ignore[call-overload]
+
+
+def test_the_default_runtime_is_openvino_only_for_folders_that_tercet_wrote(
+    tiny_folder: FolderOf, tmp_path: Path
+) -> None:
+    folder = tercet.BiEncoder.from_backbone(tiny_folder("bert")).save(tmp_path / "model")
+    assert tercet.load(folder).runtime == "openvino"
+    assert tercet.load("poly").runtime == "openvino"
+    assert tercet.load(folder, device="cpu").runtime == "torch"
+    assert tercet.load(tiny_folder("bert")).runtime == "torch"
+    with (folder / "config.json").open("a") as file:
+        file.write("\n")
+    assert tercet.load(folder).runtime == "torch"
+
+
+def test_the_environment_sets_the_runtime(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERCET_RUNTIME", "torch")
+    assert tercet.load("bi").runtime == "torch"
+    monkeypatch.setenv("TERCET_RUNTIME", "openvino")
+    assert tercet.load("bi").runtime == "openvino"
+    assert tercet.load("bi", device="cpu").runtime == "torch"
+    monkeypatch.setenv("TERCET_RUNTIME", "onnx")
+    with pytest.raises(InputError, match="TERCET_RUNTIME must be one of torch, openvino"):
+        tercet.load("bi")
+
+
+def test_an_unknown_precision_is_refused() -> None:
+    with pytest.raises(InputError, match="precision must be one of"):
+        tercet.load("bi", runtime="openvino", precision="int4")  # type: ignore[call-overload]
+
+
+def test_a_folder_that_changed_after_loading_is_not_saved(tiny_folder: FolderOf, tmp_path: Path) -> None:
+    folder = tercet.BiEncoder.from_backbone(tiny_folder("bert")).save(tmp_path / "model")
+    scorer = tercet.load(folder, runtime="openvino")
+    before = scorer.fingerprint
+    shutil.rmtree(folder)
+    tercet.BiEncoder.from_backbone(tiny_folder("roberta")).save(folder)
+    assert scorer.fingerprint == before
+    with pytest.raises(OutputError, match="has changed since this model was loaded"):
+        scorer.save(tmp_path / "copy")
+
+
+@pytest.mark.parametrize("runtime", ["torch", "openvino"])
+def test_prompts_of_equal_length_do_not_make_a_bi_encoder_siamese(
+    runtime: str, tiny_folder: FolderOf, tmp_path: Path
+) -> None:
+    config = tercet.BiConfig(context_prompt="the ", candidate_prompt="old ")
+    folder = tercet.BiEncoder.from_backbone(tiny_folder("bert"), config=config).save(tmp_path / "model")
+    assert not tercet.load(folder, runtime=runtime).is_siamese
+
+
+def test_a_setting_that_is_missing_names_torch(tiny_folder: FolderOf, tmp_path: Path) -> None:
+    folder = tercet.BiEncoder.from_backbone(tiny_folder("roberta")).save(tmp_path / "model")
+    settings = json.loads((folder / "config.json").read_text())
+    del settings["pad_token_id"]
+    (folder / "config.json").write_text(json.dumps(settings))
+    with pytest.raises(
+        UnsupportedModelError, match='cannot run the model.*pad_token_id.*use runtime="torch"'
+    ):
+        tercet.load(folder, runtime="openvino")
 
 
 def test_a_folder_without_weights_is_refused(tiny_folder: FolderOf, tmp_path: Path) -> None:

@@ -16,11 +16,11 @@ from tercet.text.tokenizer_limits import check_tokenizer
 
 FILE = "tokenizer.json"
 
-BERT_CLASSES = ("BertTokenizer", "BertTokenizerFast", "ElectraTokenizer", "ElectraTokenizerFast")
-"""Classes whose settings in ``tokenizer_config.json`` replace those of the normalizer."""
+BERT_CLASSES = ("Bert", "Electra", "DistilBert", "MPNet")
+"""The first words of classes whose settings in ``tokenizer_config.json`` replace those of the normalizer."""
 
-NO_SEGMENTS = ("Roberta", "XLMRoberta", "DistilBert", "Camembert", "MPNet")
-"""Classes of transformers that have no segment ids."""
+PLAIN_CLASSES = ("TokenizersBackend", "PreTrainedTokenizerFast")
+"""Classes that use ``tokenizer.json`` as it is. transformers rebuilds parts of the others."""
 
 
 @dataclass(kw_only=True)
@@ -63,16 +63,22 @@ def read_tokenizer_file(folder: Path) -> TokenizerFile:
         )
     check_tokenizer(file)
     settings = read_json_if_exists(folder / "tokenizer_config.json")
+    name = str(settings.get("tokenizer_class"))
+    is_bert = name.removesuffix("Fast").removesuffix("Tokenizer") in BERT_CLASSES
+    if not is_bert and name not in PLAIN_CLASSES:
+        raise UnsupportedModelError(
+            f'the tokenizer in {folder} has the class {name}, which needs runtime="torch"'
+        )
     with tokenizer_errors(str(file)):
         rust = RustTokenizer.from_file(str(file))
-        if settings.get("tokenizer_class") in BERT_CLASSES:
+        if is_bert:
             rust.normalizer = BertNormalizer(
                 clean_text=True,
                 handle_chinese_chars=settings.get("tokenize_chinese_chars", True),
                 strip_accents=settings.get("strip_accents"),
                 lowercase=settings.get("do_lower_case", True),
             )
-    unknown = settings.get("unk_token")
+    unknown = settings.get("unk_token") or getattr(rust.model, "unk_token", None)
     return TokenizerFile(
         backend_tokenizer=rust,
         name_or_path=str(folder),
@@ -85,7 +91,7 @@ def read_tokenizer_file(folder: Path) -> TokenizerFile:
 
 def _input_names(settings: dict[str, Any]) -> list[str]:
     """What models of the tokenizer's class read, where the folder does not say."""
-    has_segments = not str(settings.get("tokenizer_class", "")).startswith(NO_SEGMENTS)
+    has_segments = str(settings.get("tokenizer_class")).startswith(("Bert", "Electra"))
     return ["input_ids", *[SEGMENTS] * has_segments, "attention_mask"]
 
 

@@ -102,13 +102,13 @@ def _extended(base: Transformer, extension: Mapping[str, Any], folder: Path) -> 
 
 
 def _all_arrays(folder: Path) -> dict[str, Any]:
-    """The weights in the safetensors file, or files, of a folder."""
-    files = [folder / "model.safetensors"]
-    if not files[0].is_file():
-        files = sorted(folder.glob("model-*-of-*.safetensors"))
-    if not files:
-        raise ModelError(f"{folder} has no model.safetensors: copy its files again")
-    return {name: values for file in files for name, values in read_arrays(file).items()}
+    """The weights in the safetensors file of a folder."""
+    file = folder / "model.safetensors"
+    if not file.is_file():
+        raise UnsupportedModelError(
+            f'{folder} has no model.safetensors: copy its files again, or use runtime="torch"'
+        )
+    return read_arrays(file)
 
 
 def _own_names(arrays: Mapping[str, Any]) -> dict[str, Floats]:

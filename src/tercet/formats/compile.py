@@ -8,15 +8,15 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tercet.encoders.openvino.graphs import Transformer
-from tercet.errors import ModelError, UnsupportedModelError
+from tercet.errors import ModelError, TercetError, UnsupportedModelError
 from tercet.files.structured import read_json, read_json_if_exists
 from tercet.formats.array_tokenizer import array_tokenizer
-from tercet.formats.array_weights import add_delta, read_array_transformer, read_arrays
+from tercet.formats.array_weights import add_delta, check_finite_arrays, read_array_transformer, read_arrays
 from tercet.formats.bi_settings import bi_config, bi_modules, bi_routes, text_settings
 from tercet.formats.calibration import read_calibration
 from tercet.formats.cross_settings import cross_modules, foreign_config
 from tercet.formats.head_kinds import COMPARISON_WEIGHTS, HEAD_LAYERS, head_kind
-from tercet.formats.manifest import ADAPTER, BASE, DELTA, read_manifest, reading
+from tercet.formats.manifest import ADAPTER, BASE, DELTA, read_manifest
 from tercet.formats.module_list import Module, read_pooling
 from tercet.formats.sources import stored_model
 from tercet.records import Floats
@@ -25,7 +25,7 @@ from tercet.scorers.compiled.bi import BiWeights, CompiledBi
 from tercet.scorers.compiled.cross import CompiledCross, CrossWeights
 from tercet.scorers.compiled.poly import CompiledPoly, PolyWeights, Scales
 from tercet.scorers.compiled.tower import TowerWeights
-from tercet.scorers.numpy_layers import DenseLayer, Layer, Narrow, normalize
+from tercet.scorers.numpy_layers import LAYER_ACTIVATIONS, DenseLayer, Layer, Narrow, normalize
 from tercet.settings.models import (
     BiConfig,
     CrossConfig,
@@ -46,18 +46,27 @@ def compile_model(folder: Path, kind: ScorerKind, origin: Origin, *, precision: 
     manifest = read_manifest(folder) or {}
     if ADAPTER in manifest:
         raise UnsupportedModelError(f'{folder} contains LoRA adapters, which need runtime="torch"')
-    with reading(folder):
+    calibration = read_calibration(folder)
+    try:
         weights = _delta_weights(folder, manifest) if DELTA in manifest else READERS[kind](folder)
-        calibration = read_calibration(folder)
-    scorer: Compiled
-    if isinstance(weights, BiWeights):
-        scorer = CompiledBi(weights, origin, precision=precision)
-    elif isinstance(weights, PolyWeights):
-        scorer = CompiledPoly(weights, origin, precision=precision)
-    else:
-        scorer = CompiledCross(weights, origin, precision=precision)
+        scorer = _compiled(weights, origin, precision)
+    except TercetError:
+        raise
+    except Exception as error:  # a folder of another library can lack anything
+        raise UnsupportedModelError(
+            f"the OpenVINO runtime cannot run the model in {folder} ({type(error).__name__}: {error}): use "
+            'runtime="torch"'
+        ) from error
     scorer.calibration = calibration
     return scorer
+
+
+def _compiled(weights: Weights, origin: Origin, precision: Precision) -> Compiled:
+    if isinstance(weights, BiWeights):
+        return CompiledBi(weights, origin, precision=precision)
+    if isinstance(weights, PolyWeights):
+        return CompiledPoly(weights, origin, precision=precision)
+    return CompiledCross(weights, origin, precision=precision)
 
 
 def _read_bi(folder: Path) -> BiWeights:
@@ -128,6 +137,9 @@ def read_dense_layer(folder: Path) -> DenseLayer:
     if config.get("use_residual"):
         residual = arrays.get("residual.weight", np.empty(0, dtype=np.float32))
     activation = str(config.get("activation_function", "torch.nn.modules.activation.Tanh"))
+    if not activation.startswith("torch.nn.") or activation.rpartition(".")[2] not in LAYER_ACTIVATIONS:
+        raise UnsupportedModelError(f'{folder} has the activation {activation}, which needs runtime="torch"')
+    check_finite_arrays(arrays, folder)
     return DenseLayer(
         arrays["linear.weight"], arrays.get("linear.bias"), activation.rpartition(".")[2], residual
     )

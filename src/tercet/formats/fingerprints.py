@@ -15,7 +15,7 @@ def stored_fingerprint(folder: Path) -> str | None:
     if folder == backbone_folder():  # its files were checked
         return FINGERPRINT
     manifest = read_manifest(folder) or {}
-    if DIGEST not in manifest or manifest[DIGEST] != contents_digest(folder):
+    if DIGEST not in manifest or manifest[DIGEST] != contents_digest(folder, manifest):
         return None
     base = manifest.get(EXTENDS) or (manifest.get(BASE) or {}).get("source")
     if base is not None:

@@ -2,7 +2,7 @@
 
 import os
 from contextlib import suppress
-from functools import cache, partial
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast, overload
@@ -14,7 +14,7 @@ from tercet.formats.kinds_of_folders import kind_of
 from tercet.formats.sources import resolve_model
 from tercet.inputs import check_choice
 from tercet.scorers.persistence import Source
-from tercet.settings.models import RUNTIMES, Precision, Runtime
+from tercet.settings.models import PRECISIONS, RUNTIMES, Precision, Runtime
 
 if TYPE_CHECKING:
     from tercet.formats.compile import Compiled
@@ -56,18 +56,22 @@ def load(
             also ``"fp16"``, which has more digits and overflows at 65,504.
         device: such as ``"cpu"`` or ``"cuda:0"``, for torch. Default: a GPU if there is one.
         runtime: ``"torch"``, or ``"openvino"``, which is faster on a CPU and imports no torch; it scores, but
-            does not train. Default: the variable ``TERCET_RUNTIME``; else OpenVINO on a CPU if it runs the
-            model and no device is given.
+            does not train. Default: torch if a device is given; else the variable ``TERCET_RUNTIME``; else
+            OpenVINO on a CPU, for packaged models and folders that tercet wrote.
     """
-    runtime = runtime or _runtime_of_environment()
-    if runtime is not None:
+    check_choice("precision", precision, PRECISIONS)
+    if runtime is None and device is None:
+        runtime = _runtime_of_environment()
+    elif runtime is not None:
         check_choice("runtime", runtime, RUNTIMES)
     folder = resolve_model(source)
     if runtime == "openvino":
-        return _load_compiled(folder, precision=precision, device=device)
+        return _load_compiled(folder, stored_fingerprint(folder), precision=precision, device=device)
     if runtime is None and device is None and prefers_openvino():
-        with suppress(UnsupportedModelError):
-            return _load_compiled(folder, precision=precision, device=None)
+        fingerprint = stored_fingerprint(folder)
+        if fingerprint is not None:
+            with suppress(UnsupportedModelError):
+                return _load_compiled(folder, fingerprint, precision=precision, device=None)
     from tercet.formats.load_torch import load_torch  # imports torch, which takes seconds
 
     return load_torch(folder, precision=precision, device=device)
@@ -75,7 +79,10 @@ def load(
 
 def _runtime_of_environment() -> Runtime | None:
     """The runtime that the user has set for all models, if any."""
-    return cast("Runtime | None", os.environ.get("TERCET_RUNTIME") or None)
+    given = os.environ.get("TERCET_RUNTIME")
+    if given:
+        check_choice("TERCET_RUNTIME", given, RUNTIMES)
+    return cast("Runtime | None", given or None)
 
 
 def prefers_openvino() -> bool:
@@ -83,8 +90,10 @@ def prefers_openvino() -> bool:
     return find_spec("openvino") is not None and not any(Path(device).exists() for device in GPU_DEVICES)
 
 
-def _load_compiled(folder: Path, *, precision: Precision, device: str | None) -> "Compiled":
-    if device not in (None, "cpu"):
+def _load_compiled(
+    folder: Path, fingerprint: str | None, *, precision: Precision, device: str | None
+) -> "Compiled":
+    if device is not None and device.partition(":")[0] != "cpu":
         raise InputError(
             f'the OpenVINO runtime runs on a CPU, got the device {device!r}: use runtime="torch"'
         )
@@ -94,15 +103,8 @@ def _load_compiled(folder: Path, *, precision: Precision, device: str | None) ->
     from tercet.formats.compile import compile_model
     from tercet.scorers.compiled.base import Origin
 
-    with_torch = partial(_in_torch, folder)
-    origin = Origin(fingerprint=partial(_fingerprint, folder), with_torch=with_torch)
+    origin = Origin(folder=folder, fingerprint=fingerprint, with_torch=partial(_in_torch, folder))
     return compile_model(folder, kind_of(folder), origin, precision=precision)
-
-
-@cache
-def _fingerprint(folder: Path) -> str:
-    """The stored one if the files are as they were written; else torch computes it."""
-    return stored_fingerprint(folder) or str(_in_torch(folder).fingerprint)
 
 
 def _in_torch(folder: Path) -> Any:

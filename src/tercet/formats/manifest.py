@@ -1,13 +1,13 @@
 """``tercet.json``, which describes every model folder that tercet writes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from tercet.errors import FileError, ModelError
 from tercet.files.digest import file_digest, text_digest
-from tercet.files.structured import read_json, write_json
+from tercet.files.structured import json_text, read_json, write_json
 
 NAME = "tercet.json"
 FORMAT_VERSION = 2
@@ -65,15 +65,17 @@ def read_manifest(folder: Path, kind: str | None = None) -> dict[str, Any] | Non
 
 def write_manifest(folder: Path, *, kind: str, fingerprint: str, settings: dict[str, Any]) -> None:
     """Write what ``read_manifest`` reads."""
-    own = {"format_version": FORMAT_VERSION, "kind": kind, "fingerprint": fingerprint}
-    write_json(folder / NAME, own | {DIGEST: contents_digest(folder)} | settings)
+    manifest = {"format_version": FORMAT_VERSION, "kind": kind, "fingerprint": fingerprint, **settings}
+    write_json(folder / NAME, manifest | {DIGEST: contents_digest(folder, manifest)})
 
 
-def contents_digest(folder: Path) -> str:
-    """Changes with every file that determines a score, so that the stored fingerprint can be trusted."""
+def contents_digest(folder: Path, manifest: Mapping[str, Any]) -> str:
+    """Changes with every file and setting that determines a score, so that a stored fingerprint can be
+    trusted."""
+    stated = json_text({name: value for name, value in manifest.items() if name != DIGEST})
     files = sorted(file for file in folder.rglob("*") if file.is_file() and file.name not in NO_CONTENTS)
     lines = (f"{file.relative_to(folder).as_posix()} {file_digest(file)}" for file in files)
-    return text_digest("\n".join(lines))
+    return text_digest("\n".join([stated, *lines]))
 
 
 @contextmanager

@@ -100,8 +100,8 @@ class BiEncoder(DualEncoder, BiScorer):
     @property
     def is_siamese(self) -> bool:
         """Whether one tower encodes both sides in the same way."""
-        prompts = self._prompt_tokens
-        return self.context_tower is self.candidate_tower and prompts["context"] == prompts["candidate"]
+        same_prompt = self.config.context_prompt == self.config.candidate_prompt
+        return self.context_tower is self.candidate_tower and same_prompt
 
     def context_codes(self, ids: Sequence[Sequence[int]]) -> CodeTensors:
         """The one code of each context, ``[B, 1, D]``."""

@@ -132,7 +132,7 @@ def modernbert(settings: Settings, weights: Weights, tokens: Tokens) -> Node:
     heads, width = settings["num_attention_heads"], settings["hidden_size"]
     x = lookup(weight(weights, "embeddings.tok_embeddings.weight"), tokens.ids)
     x = layer_norm(x, weights, "embeddings.norm", epsilon=epsilon)
-    every, near = settings["global_attn_every_n_layers"], settings["local_attention"] // 2
+    near, kinds = settings["local_attention"] // 2, _layer_kinds(settings)
     global_theta, local_theta = _rotary_thetas(settings)
     rotations = {
         True: _rotation(tokens.places, width // heads, global_theta),
@@ -141,7 +141,7 @@ def modernbert(settings: Settings, weights: Weights, tokens: Tokens) -> Node:
     biases = {True: tokens.bias, False: ops.add(tokens.bias, _distant_bias(tokens.places, near))}
     for number in range(settings["num_hidden_layers"]):
         layer = f"layers.{number}"
-        is_global = number % every == 0
+        is_global = kinds[number] == "full_attention"
         before = layer_norm(x, weights, f"{layer}.attn_norm", epsilon=epsilon) if number else x
         joined = ops.reshape(
             linear(before, weights, f"{layer}.attn.Wqkv"), integers(0, 0, 3, heads, width // heads), True
@@ -162,9 +162,21 @@ def modernbert(settings: Settings, weights: Weights, tokens: Tokens) -> Node:
     return layer_norm(x, weights, "final_norm", epsilon=epsilon)
 
 
+def _layer_kinds(settings: Settings) -> list[str]:
+    """Whether each layer attends to all tokens or to near ones, in the spelling of any version."""
+    stated = settings.get("layer_types")
+    if stated:
+        return list(stated)
+    every = settings["global_attn_every_n_layers"]
+    return [
+        "sliding_attention" if number % every else "full_attention"
+        for number in range(settings["num_hidden_layers"])
+    ]
+
+
 def first_position(settings: Settings) -> int:
     """RoBERTa and its relatives count positions from the padding token's id + 1."""
-    return int(settings.get("pad_token_id") or 0) + 1 if settings["model_type"] in COUNT_FROM_PADDING else 0
+    return int(settings["pad_token_id"]) + 1 if settings["model_type"] in COUNT_FROM_PADDING else 0
 
 
 def _roberta(settings: Settings, weights: Weights, tokens: Tokens) -> Node:
@@ -193,7 +205,7 @@ def encoder_states(settings: Settings, weights: Weights, tokens: Tokens) -> Node
     if name not in list(ARCHITECTURES):
         raise UnsupportedModelError(
             f"the OpenVINO runtime runs {', '.join(ARCHITECTURES)}, and this model is a {name}: "
-            'use runtime="torch" (pip install "tercet[torch]")'
+            'use runtime="torch"'
         )
     return ARCHITECTURES[name](settings, weights, tokens)
 
@@ -238,6 +250,11 @@ def _distant_bias(places: Node, near: int) -> Node:
 def _rotary_thetas(settings: Settings) -> tuple[float, float]:
     """The bases of the rotations of global and of local layers, in the spelling of any version."""
     nested = settings.get("rope_parameters") or {}
+    scaled = [
+        kind for kind in nested.values() if isinstance(kind, dict) and kind.get("rope_type") != "default"
+    ]
+    if scaled or settings.get("rope_scaling"):
+        raise UnsupportedModelError('the rotary positions of this model are scaled: use runtime="torch"')
     found = [
         (nested.get(kind) or {}).get("rope_theta", settings.get(old))
         for kind, old in (

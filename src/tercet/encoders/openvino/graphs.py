@@ -46,7 +46,7 @@ class Transformer(NamedTuple):
     @property
     def segments(self) -> int:
         """The number of segment ids."""
-        return int(self.settings.get("type_vocab_size") or 0)
+        return len(self.weights.get("embeddings.token_type_embeddings.weight", ()))
 
 
 def pooled_graph(transformer: Transformer, pooling: PoolingConfig, *, precision: Precision) -> CompiledGraph:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tercet.encoders.openvino.graphs import Transformer
+from tercet.errors import OutputError
 from tercet.records import Codes, Floats
 from tercet.scorers.dual_scorer import DualScorer
 from tercet.scorers.finite import finite_scores
@@ -19,12 +20,12 @@ from tercet.scorers.text_scorer import TextScorer
 class Origin:
     """Where a compiled scorer comes from.
 
-    ``fingerprint`` and ``with_torch`` are called when they are needed: both can take seconds.
+    ``fingerprint`` is None if only torch can compute it. ``with_torch`` loads the same scorer in torch.
     """
 
-    fingerprint: Callable[[], str]
+    folder: Path
+    fingerprint: str | None
     with_torch: Callable[[], Any]
-    """Loads the same scorer in torch."""
 
 
 class CompiledScorer(TextScorer):
@@ -32,12 +33,13 @@ class CompiledScorer(TextScorer):
 
     runtime = "openvino"
     origin: Origin
+    config: Any
     _transformer: Transformer
 
     @property
     def fingerprint(self) -> str:
         """Identifies these weights, settings and tokenizer, as in torch."""
-        return self.origin.fingerprint()
+        return self.origin.fingerprint or str(self.origin.with_torch().fingerprint)
 
     @property
     def token_budget(self) -> int:
@@ -57,7 +59,9 @@ class CompiledScorer(TextScorer):
     def save(self, path: str | PathLike[str]) -> Path:
         """Write a new folder that ``tercet.load`` reads, and return its path. Needs torch."""
         scorer = self.origin.with_torch()
-        scorer.calibration = self.calibration
+        if self.origin.fingerprint not in (None, scorer.fingerprint):
+            raise OutputError(f"{self.origin.folder} has changed since this model was loaded: load it again")
+        scorer.config, scorer.calibration = self.config, self.calibration
         saved: Path = scorer.save(path)
         return saved
 

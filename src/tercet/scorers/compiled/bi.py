@@ -1,8 +1,9 @@
 """The bi-encoder that OpenVINO runs."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from tercet.errors import InputError
 from tercet.records import Codes, Context, Explanation, Floats
 from tercet.scorers.bi_scorer import BiScorer
 from tercet.scorers.compiled.base import CompiledDual, Origin, one_code
@@ -46,8 +47,8 @@ class CompiledBi(CompiledDual, BiScorer):
     @property
     def is_siamese(self) -> bool:
         """Whether one tower encodes both sides in the same way."""
-        towers, prompts = self._towers, self._prompt_tokens
-        return towers["context"] is towers["candidate"] and prompts["context"] == prompts["candidate"]
+        same_prompt = self.config.context_prompt == self.config.candidate_prompt
+        return self._towers["context"] is self._towers["candidate"] and same_prompt
 
     def _run_batch(self, ids: Sequence[Sequence[int]], side: Side) -> Codes:
         vectors = self._towers[side](ids, prompt_tokens=self._prompt_tokens[side])
@@ -59,6 +60,12 @@ class CompiledBi(CompiledDual, BiScorer):
         unit = Codes(normalize(codes.vectors), codes.mask)
         cosines: Floats = products(unit, vectors) / norms(vectors)
         return cosines
+
+    def classify(self, contexts: Iterable[Context], candidates: Iterable[str]) -> Floats:
+        """Raises: models with classes are loaded in torch."""
+        raise InputError(
+            "this bi-encoder has no classes: train it on labelled pairs with the objective softmax"
+        )
 
     def _description(self) -> dict[str, object]:
         return {
