@@ -192,7 +192,7 @@ def test_a_setting_that_is_missing_names_torch(tiny_folder: FolderOf, tmp_path: 
     del settings["pad_token_id"]
     (folder / "config.json").write_text(json.dumps(settings))
     with pytest.raises(
-        UnsupportedModelError, match='cannot run the model.*pad_token_id.*use runtime="torch"'
+        UnsupportedModelError, match=r'cannot run the model.*pad_token_id.*use runtime="torch"'
     ):
         tercet.load(folder, runtime="openvino")
 

@@ -151,3 +151,13 @@ def test_adapters_cannot_be_combined_with_a_rescaled_layer(tiny_folder: FolderOf
     table = tables(tiny_folder("bert"), adapter={"rank": 2}, training={"last_layer_std": 0.04})
     with pytest.raises(InputError, match="last_layer_std changes weights that adapters freeze"):
         make_recipe(table, name="test")
+
+
+@pytest.mark.parametrize("kind", [[[]], {"a": 1}, 3])
+def test_a_kind_of_model_that_is_not_a_string_is_an_error_that_names_the_table(
+    kind: object, tiny_folder: FolderOf
+) -> None:
+    recipe = tables(tiny_folder("bert"))
+    recipe["model"]["kind"] = kind
+    with pytest.raises(InputError, match=r"test, \[model\]: kind must be a string, got"):
+        make_recipe(recipe, name="test")

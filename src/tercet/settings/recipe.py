@@ -187,7 +187,9 @@ def _objective(
 
 def _model_spec(table: Mapping[str, Any], where: str, *, trained: bool) -> ModelSpec:
     """The spec of ``[model]``, which also contains the settings of the scorer."""
-    theirs = SCORER_CONFIGS.get(table.get("kind", ModelSpec.kind))
+    kind = table.get("kind", ModelSpec.kind)
+    known: Mapping[Any, Any] = SCORER_CONFIGS if isinstance(kind, str) else {}  # others are refused below
+    theirs = known[kind] if kind in list(known) else None
     scorer_fields = {each.name for each in fields(theirs)} if theirs is not None else set()
     own = {name: value for name, value in table.items() if name in SPEC_FIELDS and name not in scorer_fields}
     if trained and "source" in own:
