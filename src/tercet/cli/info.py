@@ -9,7 +9,7 @@ from tercet.cli.console import SafeConsole, printable
 from tercet.cli.options import JsonOption, ModelOption, open_model
 from tercet.files.structured import json_text
 
-LIBRARIES = ("tercet", "torch", "transformers", "tokenizers", "numpy")
+LIBRARIES = ("tercet", "openvino", "torch", "transformers", "tokenizers", "numpy")
 
 
 def info(model: ModelOption = "bi", as_json: JsonOption = False) -> None:
