@@ -77,7 +77,8 @@ class CompiledPoly(CompiledDual, PolyScorer):
     def _run_batch(self, ids: Sequence[Sequence[int]], side: Side) -> Codes:
         if side == "candidate":
             return one_code(self._candidates(ids))
-        found = self._contexts.run(ids)
+        run = self._contexts.run if self._codes is not None else self._contexts.run_together
+        found = run(ids)
         if self.config.code_kind == "learnt":
             codes = Codes(found, np.ones(found.shape[:2], dtype=np.bool_))
         else:
