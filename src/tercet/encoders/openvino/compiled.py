@@ -22,7 +22,7 @@ CALL_TOKENS = 64
 """Padding that costs as much as another call."""
 
 STEPS = ((128, 8), (256, 16), (1 << 62, 32))
-"""Texts of up to so many tokens are padded to multiples of the second number: few shapes, little padding."""
+"""Maximum length and step: texts are padded to a multiple of the step. Few shapes, little padding."""
 
 
 class CompiledGraph:

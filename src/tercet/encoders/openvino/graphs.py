@@ -100,6 +100,6 @@ def pair_graph(
 
 
 def _alone(inputs: Inputs) -> Tokens:
-    """The tokens of texts that are no pairs."""
+    """The tokens of single texts."""
     segments: Any = None
     return Tokens(inputs[IDS], inputs.places, segments, padding_bias(inputs))
