@@ -17,7 +17,7 @@ from tercet.training.objectives.base import Batch, BiObjective
 from tercet.training.targets import Targets
 
 NEAR_COPY = 0.95
-"""Sources whose vectors have a higher cosine are not negatives of each other, because they say nearly the same."""
+"""Sources whose vectors have a higher cosine say nearly the same, so they are not negatives of each other."""
 
 
 class Translation(BiObjective):
