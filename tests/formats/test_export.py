@@ -125,7 +125,7 @@ def test_ranges_for_layers_that_do_not_exist_are_refused(damaged: Path) -> None:
 
 def test_int8_of_a_folder_without_ranges_says_how_to_get_them(tiny_folder: FolderOf, tmp_path: Path) -> None:
     folder = tercet.BiEncoder.from_backbone(tiny_folder("bert")).save(tmp_path / "model")
-    with pytest.raises(UnsupportedModelError, match='run "tercet export .* -o FOLDER --precision int8"'):
+    with pytest.raises(UnsupportedModelError, match=r'run "tercet export .* -o FOLDER --precision int8"'):
         tercet.load(folder, precision="int8")
 
 
@@ -164,7 +164,14 @@ def test_the_same_top_is_a_share() -> None:
 def test_the_command_writes_a_folder(tiny_folder: FolderOf, tmp_path: Path) -> None:
     folder = tercet.BiEncoder.from_backbone(tiny_folder("bert")).save(tmp_path / "model")
     (tmp_path / "texts.txt").write_text("\n".join(TEXTS))
-    arguments = ["export", str(folder), "-o", str(tmp_path / "int8"), "--calibrate", str(tmp_path / "texts.txt")]
+    arguments = [
+        "export",
+        str(folder),
+        "-o",
+        str(tmp_path / "int8"),
+        "--calibrate",
+        str(tmp_path / "texts.txt"),
+    ]
     done = CliRunner().invoke(app, [*arguments, "--json"])
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["texts"] == -(-len(TEXTS) // 5)
