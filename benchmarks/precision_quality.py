@@ -24,7 +24,9 @@ def main() -> None:
     parser.add_argument("--model", default="bi")
     parser.add_argument("--precisions", nargs="+", default=["fp32", "bf16", "int8"])
     parser.add_argument("--tasks", nargs="+", default=list(TASKS))
-    parser.add_argument("--cases", type=int, default=1500, help="cases of each task; SciFact has all its documents")
+    parser.add_argument(
+        "--cases", type=int, default=1500, help="cases of each task; SciFact has all its documents"
+    )
     options = parser.parse_args()
     folder = Path(os.environ["TERCET_DATA"])
     measures: dict[str, Callable[[Any], float]] = {
@@ -57,7 +59,9 @@ def _choices(scorer: Any, file: Path, cases: int) -> float:
 
 
 def _retrieval(scorer: Any, folder: Path) -> float:
-    documents = {str(row["_id"]): f"{row['title']} {row['text']}" for row in _rows(folder / "corpus.jsonl.gz")}
+    documents = {
+        str(row["_id"]): f"{row['title']} {row['text']}" for row in _rows(folder / "corpus.jsonl.gz")
+    }
     queries = {str(row["_id"]): row["text"] for row in _rows(folder / "queries.jsonl.gz")}
     judged: dict[str, dict[str, float]] = {}
     for row in _rows(folder / "qrels_test.jsonl.gz"):

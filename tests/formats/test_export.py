@@ -51,6 +51,13 @@ def test_an_export_loads_as_int8_and_scores_nearly_as_the_model(exported: tuple[
     assert np.abs(found - expected).max() < 0.15 * np.ptp(expected) + 1e-3
 
 
+def test_int8_scores_hardly_depend_on_the_rest_of_a_batch(exported: tuple[Path, Path]) -> None:
+    scorer = tercet.load(exported[1])
+    whole = scorer.score(SENTENCES[0], SENTENCES)
+    alone = np.array([scorer.score(SENTENCES[0], [text])[0] for text in SENTENCES])
+    assert np.abs(alone - whole).max() < 0.02 * max(1.0, np.abs(whole).max())
+
+
 def test_an_export_keeps_the_fingerprint(exported: tuple[Path, Path]) -> None:
     assert tercet.load(exported[1]).fingerprint == tercet.load(exported[0]).fingerprint
 
