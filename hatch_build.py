@@ -1,4 +1,4 @@
-"""The requirements of tercet: in a checkout, the weights come from packages/minilm; a release asks the index."""
+"""The requirements of tercet. In a checkout, packages/minilm has the weights; a release asks the index."""
 
 import os
 from pathlib import Path
