@@ -4,10 +4,9 @@ import logging
 import time
 from collections.abc import Sequence
 
-import orjson
-
 from tercet.serve.engine import Engine
 from tercet.serve.headers import API_HEADERS, SECURITY_HEADERS, request_id
+from tercet.serve.json_body import json_bytes
 from tercet.serve.metrics import Metrics
 from tercet.serve.overload import RETRY_SECONDS
 from tercet.serve.problems import ProblemError
@@ -65,7 +64,7 @@ class Refusals:
 
 
 def _written(problem: ProblemError, name: str) -> bytes:
-    body = orjson.dumps(problem.body(name))
+    body = json_bytes(problem.body(name))
     headers = (
         *SECURITY_HEADERS,
         *API_HEADERS,
