@@ -41,9 +41,6 @@ class ServedIndex:
         self._writing = asyncio.Lock()
         self._file = self._file_now()
 
-    def __len__(self) -> int:
-        return len(self.retriever)
-
     async def size(self) -> int:
         """The number of candidates."""
         return await self._in_thread(lambda: len(self.retriever))
