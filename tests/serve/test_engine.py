@@ -350,16 +350,16 @@ def test_a_request_that_would_wait_too_long_is_refused() -> None:
 
 def test_the_engine_is_full_if_no_model_takes_another_text() -> None:
     async def scenario(engine: Engine, model: LetterModel) -> None:
-        assert not engine.is_full
+        assert not engine.is_full()
         model.gate.clear()
         first = asyncio.create_task(lengths(engine, *(f"{number:050}" for number in range(40))))
         await until(lambda: queue_of(engine).running > 0)
-        assert engine.is_full
+        assert engine.is_full()
         await engine.load("other", LetterModel)
-        assert not engine.is_full
+        assert not engine.is_full()
         model.gate.set()
         await first
-        assert not engine.is_full
+        assert not engine.is_full()
 
     play(scenario, EngineConfig(turn_tokens=64, max_wait_seconds=0.01))
 
@@ -382,10 +382,10 @@ def test_the_engine_is_full_if_enough_tokens_wait() -> None:
         model.gate.clear()
         first = asyncio.create_task(lengths(engine, "first"))
         await until(lambda: queue_of(engine).running > 0)
-        assert not engine.is_full
+        assert not engine.is_full()
         waiting = asyncio.create_task(lengths(engine, "a" * 8, "b" * 8, "c" * 8))
         await until(lambda: queue_of(engine).tokens == 24)
-        assert engine.is_full
+        assert engine.is_full()
         model.gate.set()
         await asyncio.gather(first, waiting)
 
