@@ -1,0 +1,58 @@
+"""Stores by name: a folder, or the address of an index in a database."""
+
+from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from tercet.index.backends import BACKENDS
+from tercet.index.backends.address import is_address, parse_address
+from tercet.index.dtypes import STORAGES
+from tercet.index.folder import FolderStore, check_new
+from tercet.index.protocol import CandidateStore
+from tercet.inputs import check_choice
+from tercet.settings.index import Storage
+
+__all__ = ["create_store", "display", "is_address", "open_store"]
+
+
+def open_store(name: str | PathLike[str]) -> CandidateStore:
+    """The store in a folder or at an address, which must exist."""
+    if not is_address(name):
+        return FolderStore(Path(name))
+    address = parse_address(str(name))
+    return BACKENDS[address.scheme]().open(address)
+
+
+def create_store(
+    name: str | PathLike[str],
+    width: int,
+    *,
+    storage: Storage = "float32",
+    lexical: bool = True,
+    chunked: bool = False,
+    metadata: Mapping[str, Any] | None = None,
+) -> CandidateStore:
+    """An empty store in a new folder, or at an address where there is none yet.
+
+    Args:
+        lexical: whether to search words too.
+        chunked: whether a candidate has a vector for each of its chunks, instead of one.
+        metadata: values to store with the index, such as the model.
+    """
+    if is_address(name):
+        address = parse_address(str(name))
+        backend = BACKENDS[address.scheme]()
+        return backend.create(
+            address, width, storage=storage, lexical=lexical, chunked=chunked, metadata=metadata
+        )
+    check_choice("storage", storage, tuple(STORAGES))
+    check_new(Path(name))
+    return FolderStore.create(
+        Path(name), width, storage=storage, lexical=lexical, chunked=chunked, metadata=metadata
+    )
+
+
+def display(name: str | PathLike[str]) -> str:
+    """A folder, or an address without its secrets."""
+    return str(parse_address(str(name))) if is_address(name) else str(name)
