@@ -73,7 +73,7 @@ class Retriever(AsyncRetrieval):
         device: str | None = None,
     ) -> None:
         model = None if isinstance(scorer, Scorer) else absolute_source(scorer)
-        self.scorer = _dual_encoder(scorer, precision, device)
+        self.scorer = dual_encoder(scorer, precision, device)
         self.reranker = _reranker(reranker, precision, device)
         self.chunk = _chunk_config(chunk)
         given = _one_place(path, index)
@@ -116,7 +116,7 @@ class Retriever(AsyncRetrieval):
         retriever.reranker = _reranker(reranker, precision, device)
         retriever._temporary = None
         given = _stored_model(retriever.store) if scorer is None else scorer
-        retriever.scorer = _dual_encoder(given, precision, device)
+        retriever.scorer = dual_encoder(given, precision, device)
         retriever._check_model()
         chunk = retriever.store.metadata("chunk")
         retriever.chunk = None if chunk is None else ChunkConfig(**chunk)
@@ -521,9 +521,7 @@ def _one_place(path: str | PathLike[str] | None, index: str | None) -> str | Pat
     return path if index is None else index
 
 
-def _reranker(
-    source: Source | None, precision: Precision, device: str | None
-) -> Scorer | None:
+def _reranker(source: Source | None, precision: Precision, device: str | None) -> Scorer | None:
     if source is None or isinstance(source, Scorer):
         return source
     return load(source, precision=precision, device=device)
@@ -535,9 +533,7 @@ def _chunk_config(chunk: ChunkConfig | int | None) -> ChunkConfig | None:
     return ChunkConfig(size=check_count("chunk", chunk))
 
 
-def _dual_encoder(
-    source: Source, precision: Precision, device: str | None
-) -> DualScorer:
+def dual_encoder(source: Source, precision: Precision = "fp32", device: str | None = None) -> DualScorer:
     """The scorer, if codes of contexts and vectors of candidates determine its scores."""
     scorer = source if isinstance(source, Scorer) else load(source, precision=precision, device=device)
     if isinstance(scorer, CrossScorer):

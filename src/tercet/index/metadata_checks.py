@@ -11,7 +11,7 @@ from tercet.inputs import SHOWN_CHARACTERS, listed, shortened
 class Incomparable(NamedTuple):
     """How many candidates an ordering cannot compare, and one of them."""
 
-    count: int
+    total: int
     id: str
     value: Any
 
@@ -69,7 +69,7 @@ def _check_comparable(table: MetadataTable, condition: Condition, others: Sequen
     found = table.incomparable(condition, [other for other in others if other.operator in EQUALITIES])
     if found is None:
         return
-    others_too = f" and {found.count - 1:,} more" if found.count > 1 else ""
+    others_too = f" and {found.total - 1:,} more" if found.total > 1 else ""
     value = shortened(repr(found.value), SHOWN_CHARACTERS)
     raise InputError(
         f"{condition} cannot be compared with {value} of candidate {found.id!r}{others_too}: "

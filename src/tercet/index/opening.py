@@ -10,10 +10,11 @@ from tercet.index.backends.address import is_address, parse_address
 from tercet.index.dtypes import STORAGES
 from tercet.index.folder import FolderStore, check_new
 from tercet.index.protocol import CandidateStore
+from tercet.index.store import DATABASE
 from tercet.inputs import check_choice
 from tercet.settings.index import Storage
 
-__all__ = ["create_store", "display", "is_address", "open_store"]
+__all__ = ["create_store", "display", "has_index", "is_address", "migration", "open_store"]
 
 
 def open_store(name: str | PathLike[str]) -> CandidateStore:
@@ -51,6 +52,21 @@ def create_store(
     return FolderStore.create(
         Path(name), width, storage=storage, lexical=lexical, chunked=chunked, metadata=metadata
     )
+
+
+def has_index(name: str | PathLike[str]) -> bool:
+    """Whether there is an index in a folder or at an address. Tables that were never used do not count."""
+    if not is_address(name):
+        return (Path(name) / DATABASE).is_file()
+    address = parse_address(str(name))
+    return BACKENDS[address.scheme]().exists(address)
+
+
+def migration(name: str, width: int, *, storage: Storage, lexical: bool, chunked: bool) -> str:
+    """What creates the tables of an index, for a person who runs it."""
+    address = parse_address(name)
+    backend = BACKENDS[address.scheme]()
+    return backend.migration(address, width, storage=storage, lexical=lexical, chunked=chunked)
 
 
 def display(name: str | PathLike[str]) -> str:

@@ -1,4 +1,4 @@
-"""What ``Retriever`` needs of a store. A folder has it, and so has a database of ``tercet.index.backends``."""
+"""What ``Retriever`` needs of a store. A folder has it, and so has a database of ``index.backends``."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -90,11 +90,11 @@ class SqliteMetadata:
     def values(self, column: str) -> tuple[list[Any], int]:
         """The most frequent values of a column, at most ``SHOWN_VALUES``, and how many there are."""
         of_column = f"{ENTRIES} WHERE entry.key = ? AND {FILLED}"
-        grouped = f"SELECT entry.type, entry.value, count(*) AS n {of_column} GROUP BY entry.type, entry.value"
-        ((count,),) = self._database.query(f"SELECT count(*) FROM ({grouped})", [column])
-        rows = self._database.query(
-            f"{grouped} ORDER BY n DESC, entry.value LIMIT {SHOWN_VALUES}", [column]
+        grouped = (
+            f"SELECT entry.type, entry.value, count(*) AS n {of_column} GROUP BY entry.type, entry.value"
         )
+        ((count,),) = self._database.query(f"SELECT count(*) FROM ({grouped})", [column])
+        rows = self._database.query(f"{grouped} ORDER BY n DESC, entry.value LIMIT {SHOWN_VALUES}", [column])
         return [_value(type_, value) for type_, value, _ in rows], int(count)
 
 

@@ -19,8 +19,8 @@ class DatabaseOptions:
     timeout_seconds: int = 60
     """Maximum time of one statement of a search or a write, and of the wait for another writer."""
     ef_search: int | None = None
-    """How many vectors of the HNSW graph a search visits per code. Default: 256 for one code, fewer per code if
-    a context has many."""
+    """How many vectors of the HNSW graph a search visits per code. Default: 256 for one code, fewer per code
+    if a context has many."""
 
     def __post_init__(self) -> None:
         check_count("timeout_seconds", self.timeout_seconds)

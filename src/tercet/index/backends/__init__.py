@@ -20,6 +20,14 @@ class Backend(Protocol):
     def open(self, address: Address) -> CandidateStore:
         """The index at an address, which must exist."""
 
+    def exists(self, address: Address) -> bool:
+        """Whether there is an index at an address, and not only tables that were never used."""
+
+    def migration(
+        self, address: Address, width: int, *, storage: Storage, lexical: bool, chunked: bool
+    ) -> str:
+        """What creates the tables of an index, for a person who runs it."""
+
     def create(
         self,
         address: Address,

@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import dataclass, field
-from os import PathLike
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from tercet.errors import InputError

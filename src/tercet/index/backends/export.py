@@ -1,6 +1,5 @@
 """The candidates of a database as a JSONL file, and their vectors as an ``.npy`` file."""
 
-from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +11,8 @@ from tercet.files.vectors import writing_vectors
 from tercet.index.export import as_dict
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from tercet.index.items import Item
     from tercet.records import Floats
 
@@ -36,7 +37,9 @@ def export_candidates(
             check_free(file, overwrite=overwrite)
     count = 0
     with ExitStack() as stack:
-        writer = None if vectors is None else stack.enter_context(writing_vectors(vectors, overwrite=overwrite))
+        writer = (
+            None if vectors is None else stack.enter_context(writing_vectors(vectors, overwrite=overwrite))
+        )
         partial = stack.enter_context(new_file(path, overwrite=overwrite))
         lines = stack.enter_context(partial.open("w", encoding="utf-8"))
         for items, batch in batches:

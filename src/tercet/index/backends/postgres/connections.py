@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import psycopg
 
 from tercet.errors import DatabaseError
-from tercet.index.backends.postgres.faults import is_transient, translated
+from tercet.index.backends.postgres.faults import LostConnectionError, is_transient, translated
 from tercet.index.backends.postgres.place import Place
 from tercet.index.backends.postgres.vectors import BinaryDumper, BinaryParameter
 
@@ -44,8 +44,7 @@ class Connections:
                     with self._one() as connection:
                         return call(connection)
                 except psycopg.Error as error:
-                    closed = getattr(error, "connection_closed", False)
-                    again = self._was_connected and is_transient(error, is_closed=closed)
+                    again = self._was_connected and is_transient(error)
                     if not again or attempt == attempts - 1:
                         raise
                     self.discard()
@@ -71,8 +70,9 @@ class Connections:
         connection = self._take() or self._connect()
         try:
             yield connection
-        except psycopg.Error as error:
-            error.connection_closed = connection.closed
+        except psycopg.OperationalError as error:
+            if connection.closed:
+                raise LostConnectionError(*error.args) from error
             raise
         finally:
             self._give_back(connection)
@@ -86,16 +86,16 @@ class Connections:
 
     def _give_back(self, connection: psycopg.Connection[Any]) -> None:
         idle = psycopg.pq.TransactionStatus.IDLE
+        is_usable = not connection.closed and connection.info.transaction_status == idle
         with self._lock:
-            if not connection.closed and connection.info.transaction_status == idle:
-                if len(self._idle) < KEPT:
-                    self._idle.append(connection)
-                    return
+            if is_usable and len(self._idle) < KEPT:
+                self._idle.append(connection)
+                return
         with suppress(psycopg.Error, OSError):
             connection.close()
 
     def _connect(self) -> psycopg.Connection[Any]:
-        options = {"application_name": "tercet", "connect_timeout": CONNECT_SECONDS}
+        options: dict[str, Any] = {"application_name": "tercet", "connect_timeout": CONNECT_SECONDS}
         given = self._place.address.options
         connection: psycopg.Connection[Any] = psycopg.connect(
             self._place.conninfo,

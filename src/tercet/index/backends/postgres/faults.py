@@ -65,15 +65,12 @@ def not_an_index(place: "Place") -> InputError:
     )
 
 
-def is_transient(error: Exception, *, is_closed: bool) -> bool:
-    """Whether the same search or write can succeed on a new connection.
+class LostConnectionError(psycopg.OperationalError):
+    """The connection broke during a call."""
 
-    Args:
-        is_closed: whether the connection is closed now.
-    """
-    if not isinstance(error, psycopg.Error):
-        return False
+
+def is_transient(error: psycopg.Error) -> bool:
+    """Whether the same search or write can succeed on a new connection."""
     if error.sqlstate in RESTARTED or error.sqlstate == STANDBY_CONFLICT:
         return True
-    refused = isinstance(error, psycopg.OperationalError) and error.sqlstate is None
-    return refused or (is_closed and isinstance(error, psycopg.OperationalError))
+    return isinstance(error, psycopg.OperationalError) and error.sqlstate is None

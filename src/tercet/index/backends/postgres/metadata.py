@@ -24,7 +24,7 @@ class PostgresMetadata:
 
     def columns(self) -> list[str]:
         """The names in the metadata of all candidates, sorted."""
-        keys = f"SELECT DISTINCT jsonb_object_keys(candidate.metadata) COLLATE \"C\" AS key {self._from}"
+        keys = f'SELECT DISTINCT jsonb_object_keys(candidate.metadata) COLLATE "C" AS key {self._from}'
         return [key for (key,) in self._query(f"{keys} ORDER BY key", [])]
 
     def has_column(self, column: str) -> bool:

@@ -61,7 +61,7 @@ def migration(
     chunked: bool,
     metadata: Mapping[str, Any] | None = None,
 ) -> str:
-    """The SQL that creates the tables of an index; the user can run it, or let ``tercet index build`` do so."""
+    """The SQL that creates the tables of an index: the user runs it, or ``tercet index build`` does."""
     if storage not in COLUMN_TYPES:
         raise InputError(f"PostgreSQL stores vectors as {' or '.join(COLUMN_TYPES)}, got {storage}")
     kind = COLUMN_TYPES[storage]
@@ -95,11 +95,13 @@ def migration(
         width=width,
         norm=NORMS[kind],
         storage=(
-            f"ALTER TABLE {place.table('_vectors')} ALTER COLUMN embedding SET STORAGE PLAIN;  -- in the row\n"
+            f"ALTER TABLE {place.table('_vectors')} ALTER COLUMN embedding SET STORAGE PLAIN;\n"
             if in_row
             else ""
         ),
-        values=",\n    ".join(f"({_literal(name)}, {_literal(json_text(v))})" for name, v in settings.items()),
+        values=",\n    ".join(
+            f"({_literal(name)}, {_literal(json_text(v))})" for name, v in settings.items()
+        ),
     )
 
 

@@ -37,6 +37,17 @@ from tercet.settings.index import Storage
 
 T = TypeVar("T")
 
+OWN_SETTINGS = (
+    "format",
+    "width",
+    "storage",
+    "lexical",
+    "chunked",
+    "text_search",
+    "next_number",
+    "next_vector",
+)
+"""The settings that a migration writes."""
 READ_AT_ONCE = 1000
 ENCODED_AT_ONCE = 4096
 
@@ -66,6 +77,7 @@ class PostgresStore:
         self.width, self.has_lexical, self.is_chunked = settings.width, settings.lexical, settings.chunked
         self._connections = connections
         self._writes = Writes(settings, connections)
+        self._claimed = False
         self._marker = self._query("SELECT to_regclass(%s)::oid", [place.table("_settings")])[0][0]
 
     @classmethod
@@ -74,6 +86,29 @@ class PostgresStore:
         place = place_of(address)
         connections = Connections(place)
         return cls(place, connections.run(lambda connection: _read_settings(connection, place)), connections)
+
+    @classmethod
+    def exists(cls, address: Address) -> bool:
+        """Whether there is an index at an address, and not only tables that were never used."""
+        place = place_of(address)
+        connections = Connections(place)
+        try:
+            if not connections.run(lambda connection: _has_tables(connection, place)):
+                return False
+        finally:
+            connections.discard()
+        store = cls.open(address)
+        try:
+            return store.metadata("fingerprint") is not None
+        finally:
+            store.close()
+
+    @classmethod
+    def migration(
+        cls, address: Address, width: int, *, storage: Storage, lexical: bool, chunked: bool
+    ) -> str:
+        """The SQL that creates the tables of an index."""
+        return migration(place_of(address), width, storage=storage, lexical=lexical, chunked=chunked)
 
     @classmethod
     def create(
@@ -89,9 +124,7 @@ class PostgresStore:
         """The empty index at an address. Its tables are created, unless a user ran the migration before."""
         check_choice("storage", storage, tuple(COLUMN_TYPES))
         place = place_of(address)
-        sql = migration(
-            place, width, storage=storage, lexical=lexical, chunked=chunked, metadata=metadata
-        )
+        sql = migration(place, width, storage=storage, lexical=lexical, chunked=chunked, metadata=metadata)
         connections = Connections(place)
         with_tables = connections.run(lambda connection: _has_tables(connection, place))
         if not with_tables:
@@ -124,17 +157,16 @@ class PostgresStore:
         columns, joined = "candidate.id, candidate.text, candidate.metadata", ""
         if with_vectors:
             columns += f", {self.settings.kind}_send(vector.embedding)"
-            joined = f" JOIN {self.place.table('_vectors')} AS vector ON vector.candidate = candidate.number"
-        query = f"SELECT {columns} FROM {self.place.table()} AS candidate{joined} ORDER BY candidate.number"
-        with self._connections.transaction() as connection:
-            with connection.cursor("tercet") as cursor:
-                cursor.execute(query.encode())
-                while rows := cursor.fetchmany(READ_AT_ONCE):
-                    vectors = [row[3] for row in rows] if with_vectors else []
-                    yield (
-                        [Item(*row[:3]) for row in rows],
-                        decoded(self.settings.kind, vectors, self.width) if with_vectors else None,
-                    )
+            joined = f"JOIN {self.place.table('_vectors')} AS vector ON vector.candidate = candidate.number"
+        query = f"SELECT {columns} FROM {self.place.table()} AS candidate {joined} ORDER BY candidate.number"
+        with self._connections.transaction() as connection, connection.cursor("tercet") as cursor:
+            cursor.execute(query.encode())
+            while rows := cursor.fetchmany(READ_AT_ONCE):
+                vectors = [row[3] for row in rows] if with_vectors else []
+                yield (
+                    [Item(*row[:3]) for row in rows],
+                    decoded(self.settings.kind, vectors, self.width) if with_vectors else None,
+                )
 
     def contains(self, id_: str) -> bool:
         """Whether there is a candidate with an id."""
@@ -254,7 +286,9 @@ class PostgresStore:
     def export(self, path: Path, *, vectors: Path | None = None, overwrite: bool = False) -> int:
         """Write id, text and metadata of each candidate to a JSONL file; returns how many were written."""
         if vectors is not None and self.is_chunked:
-            raise InputError(f"{self.name} has a vector for each chunk: export its candidates without vectors")
+            raise InputError(
+                f"{self.name} has a vector for each chunk: export its candidates without vectors"
+            )
         batches = self.batches(with_vectors=vectors is not None)
         return export_candidates(self.name, batches, path, vectors=vectors, overwrite=overwrite)
 
@@ -285,10 +319,17 @@ class PostgresStore:
         return rows[0][0]
 
     def delete(self) -> None:
-        """Drop the tables of the index."""
+        """Drop the tables of the index, or only empty them if a user created them."""
+        if self._claimed:
+            kept = list(OWN_SETTINGS)
+            self._execute(f"DELETE FROM {self.place.table()}")
+            self._query(
+                f"DELETE FROM {self.place.table('_settings')} WHERE name <> ALL(%s) RETURNING name", [kept]
+            )
+            return self.close()
         tables = ", ".join(self.place.table(suffix) for suffix in ("_settings", "_vectors", ""))
         self._execute(f"DROP TABLE {tables}")
-        self.close()
+        return self.close()
 
     def close(self) -> None:
         """Close the connections."""
@@ -310,6 +351,7 @@ class PostgresStore:
                 "settings to tercet index migration and to tercet index build"
             )
         self.set_metadata(metadata)
+        self._claimed = True
 
     def _metadata_table(self) -> PostgresMetadata:
         return PostgresMetadata(self._query, self.place)
@@ -323,9 +365,11 @@ class PostgresStore:
 
     def _without_vectors(self) -> list[str]:
         """The ids of the candidates that have no vector."""
+        vectors = (
+            f"SELECT FROM {self.place.table('_vectors')} AS vector WHERE vector.candidate = candidate.number"
+        )
         rows = self._query(
-            f"SELECT id FROM {self.place.table()} AS candidate WHERE NOT EXISTS (SELECT FROM "
-            f"{self.place.table('_vectors')} AS vector WHERE vector.candidate = candidate.number) ORDER BY number"
+            f"SELECT id FROM {self.place.table()} AS candidate WHERE NOT EXISTS ({vectors}) ORDER BY number"
         )
         return [id_ for (id_,) in rows]
 
@@ -362,7 +406,9 @@ def _has_tables(connection: psycopg.Connection[Any], place: Place) -> bool:
     (found,) = connection.execute(f"SELECT {known}".encode(), names).fetchall()
     if any(found) and not all(found):
         taken = ", ".join(name for name, exists in zip(names, found, strict=True) if exists)
-        raise OutputError(f"{place.address}: the table {taken} exists and is not an index: choose another name")
+        raise OutputError(
+            f"{place.address}: the table {taken} exists and is not an index: choose another name"
+        )
     return all(found)
 
 

@@ -1,4 +1,4 @@
-"""Conditions on metadata as SQL over a ``jsonb`` column, with the meaning that ``index.where_sql`` gives them."""
+"""Conditions on metadata as SQL over ``jsonb``, with the meaning that ``index.where_sql`` gives them."""
 
 from collections.abc import Iterable
 from decimal import Decimal
@@ -40,9 +40,7 @@ def numeric(column: str) -> Clause:
     trimmed = f"btrim({atom}, %s)"
     spelled = f"CASE WHEN {trimmed} ~ %s AND length({trimmed}) <= 400 THEN ({trimmed})::numeric END"
     finite = f"(SELECT number FROM (SELECT {spelled}) AS spelled (number) WHERE abs(number) <= {LARGEST})"
-    sql = (
-        f"CASE jsonb_typeof({entry}) WHEN 'number' THEN {atom}::numeric WHEN 'string' THEN {finite} END"
-    )
+    sql = f"CASE jsonb_typeof({entry}) WHEN 'number' THEN {atom}::numeric WHEN 'string' THEN {finite} END"
     text = [column, SPACES]
     return Clause(sql, [column, column, *text, NUMBER, *text, *text])
 
@@ -51,7 +49,7 @@ def textual(column: str) -> Clause:
     """The text of a column, by its bytes; NULL if there is none, or only spaces."""
     atom = ATOM.format(entry=ENTRY)
     sql = f"CASE jsonb_typeof({ENTRY}) WHEN 'string' THEN nullif(btrim({atom}), '') END"
-    whole = f"CASE WHEN {sql} IS NOT NULL THEN {atom} END COLLATE \"C\""
+    whole = f'CASE WHEN {sql} IS NOT NULL THEN {atom} END COLLATE "C"'
     return Clause(f"({whole})", [column, column, column])
 
 

@@ -1,4 +1,4 @@
-"""Changes of an index in PostgreSQL: each is one transaction that happens once, even if its answer is lost."""
+"""Changes of an index in PostgreSQL: each is a transaction that happens once, even if its answer is lost."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -184,7 +184,9 @@ class Write:
     def _stored(self, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
         """Metadata by id; unknown ids are left out."""
         known = [id_ for id_ in ids if "\0" not in id_]
-        return dict(self._query(f"SELECT id, metadata FROM {self._place.table()} WHERE id = ANY(%s)", [known]))
+        return dict(
+            self._query(f"SELECT id, metadata FROM {self._place.table()} WHERE id = ANY(%s)", [known])
+        )
 
     def _with_stored_metadata(self, items: Sequence[Item]) -> list[Item]:
         """The items with the metadata that is stored under their ids, changed by their own."""
