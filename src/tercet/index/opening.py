@@ -9,12 +9,21 @@ from tercet.index.backends import BACKENDS
 from tercet.index.backends.address import is_address, parse_address
 from tercet.index.dtypes import STORAGES
 from tercet.index.folder import FolderStore, check_new
+from tercet.index.lexical import has_tantivy
 from tercet.index.protocol import CandidateStore
 from tercet.index.store import DATABASE
 from tercet.inputs import check_choice
 from tercet.settings.index import Storage
 
-__all__ = ["create_store", "display", "has_index", "is_address", "migration", "open_store"]
+__all__ = [
+    "create_store",
+    "display",
+    "has_index",
+    "has_lexical_search",
+    "is_address",
+    "migration",
+    "open_store",
+]
 
 
 def open_store(name: str | PathLike[str]) -> CandidateStore:
@@ -30,17 +39,18 @@ def create_store(
     width: int,
     *,
     storage: Storage = "float32",
-    lexical: bool = True,
+    lexical: bool | None = None,
     chunked: bool = False,
     metadata: Mapping[str, Any] | None = None,
 ) -> CandidateStore:
     """An empty store in a new folder, or at an address where there is none yet.
 
     Args:
-        lexical: whether to search words too.
+        lexical: whether to search words too. Default: if that is possible.
         chunked: whether a candidate has a vector for each of its chunks, instead of one.
         metadata: values to store with the index, such as the model.
     """
+    lexical = has_lexical_search(name) if lexical is None else lexical
     if is_address(name):
         address = parse_address(str(name))
         backend = BACKENDS[address.scheme]()
@@ -52,6 +62,11 @@ def create_store(
     return FolderStore.create(
         Path(name), width, storage=storage, lexical=lexical, chunked=chunked, metadata=metadata
     )
+
+
+def has_lexical_search(name: str | PathLike[str]) -> bool:
+    """Whether words can be searched: databases can, a folder needs tantivy."""
+    return is_address(name) or has_tantivy()
 
 
 def has_index(name: str | PathLike[str]) -> bool:
