@@ -54,8 +54,8 @@ class Retriever(AsyncRetrieval):
             of a folder.
         storage: ``float32``, or ``bfloat16`` or ``int8``, which need half and a quarter of the space. A
             database has ``float32`` and ``float16``.
-        lexical: whether to build a lexical index (BM25) too. Default: if tantivy is installed; a database needs
-            none.
+        lexical: whether to build a lexical index (BM25) too. Default: if tantivy is installed; a database
+            does not need it.
         chunk: how to split long candidates into chunks, or the number of tokens of a chunk. A candidate is
             then as good as its best chunk. Default: no chunks; a long candidate is truncated.
     """

@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib.util import find_spec
@@ -42,7 +43,7 @@ class PostgresServer:
         options += [
             f"-p {self.port}",
             "-c listen_addresses=127.0.0.1",
-            f"-c unix_socket_directories={self.folder}",
+            "-c unix_socket_directories=",
         ]
         self._run(
             "pg_ctl", "-w", "-t", "120", "-l", str(self.folder / "log"), "-o", " ".join(options), "start"
@@ -54,18 +55,17 @@ class PostgresServer:
 
     def kill(self) -> None:
         """Kill the server and its processes without any chance to clean up."""
-        pid = int((self.data / "postmaster.pid").read_text().split()[0])
-        children = subprocess.run(
-            ["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True, check=False
-        )
-        for each in [pid, *map(int, children.stdout.split())]:
+        file = self.data / "postmaster.pid"
+        parent = int(file.read_text().split()[0])
+        command = ["ps", "-o", "pid=", "--ppid", str(parent)]
+        children = subprocess.run(command, capture_output=True, text=True, check=False).stdout.split()
+        processes = [parent, *map(int, children)]
+        for each in processes:
             with suppress(ProcessLookupError):
                 os.kill(each, signal.SIGKILL)
-        while any(
-            Path(f"/proc/{each}").exists() and not _is_zombie(each)
-            for each in [pid, *map(int, children.stdout.split())]
-        ):
-            pass
+        while not all(map(_is_dead, processes)):
+            time.sleep(0.01)
+        file.unlink()  # a process that nobody waits for looks alive to the next server
 
     def close(self) -> None:
         """Stop the server and delete its data."""
@@ -130,7 +130,8 @@ def free_port() -> int:
         return port
 
 
-def _is_zombie(pid: int) -> bool:
+def _is_dead(pid: int) -> bool:
+    """Whether a process is gone, or only waits for its parent to notice."""
     with suppress(OSError):
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
     return True

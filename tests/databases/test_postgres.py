@@ -205,7 +205,7 @@ def test_the_migration_can_be_run_by_hand_and_is_then_used(place: str, tiny: ter
         tercet.Retriever(tiny, index=place)
     with tercet.Retriever(tiny, index=place, storage="float16") as retriever:
         retriever.add(["a dog ran", "old house"])
-        assert retriever.search("a dog", 1)[0].id == "0"
+        assert retriever.search("a dog ran", 1)[0].id == "0"
     with pytest.raises(OutputError, match="is an index: open it"):
         tercet.Retriever(tiny, index=place, storage="float16")
 

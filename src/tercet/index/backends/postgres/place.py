@@ -46,7 +46,7 @@ def place_of(address: Address) -> Place:
     for part in filter(None, (schema, name)):
         _check_name(part)
     options, others = PostgresOptions.taken_from(address.options)
-    query = f"?{urlencode(others)}" if others else ""
+    query = f"?{urlencode(others, quote_via=quote)}" if others else ""
     conninfo = f"postgresql://{address.parts.netloc}/{quote(database, safe='')}{query}"
     return Place(address=address, conninfo=conninfo, options=options, schema=schema, name=name)
 

@@ -94,13 +94,11 @@ class Write:
     def __init__(self, connection: psycopg.Connection[Any], settings: "Settings") -> None:
         self._connection, self._settings = connection, settings
         self._place = settings.place
+        table = self._place.table("_settings")
+        # one row is the lock of all writers, and is never changed: several rows would end in deadlocks
+        self._query(f"SELECT 1 FROM {table} WHERE name = 'format' FOR UPDATE", [])
         names = ["next_number", "next_vector", "changes", "noted"]
-        # FOR UPDATE makes writers wait for each other; the rows are locked in one order
-        rows = self._query(
-            f"SELECT name, value FROM {self._place.table('_settings')} WHERE name = ANY(%s) "
-            "ORDER BY name FOR UPDATE",
-            [names],
-        )
+        rows = self._query(f"SELECT name, value FROM {table} WHERE name = ANY(%s)", [names])
         values = dict(rows)
         self._next, self._next_vector = int(values["next_number"]), int(values["next_vector"])
         self.changes, self.noted = int(values.get("changes", 0)), list(values.get("noted", []))
