@@ -10,6 +10,7 @@ is replaced by a free one.
 """
 
 import contextlib
+import difflib
 import io
 import os
 import re
@@ -27,6 +28,21 @@ from shown_output import same_output
 
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^(?:<!-- (?P<mark>[^\n]*) -->\n)?```(?P<kind>\w*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+PAGES = (
+    "index",
+    "get-started",
+    "ko/get-started",
+    "which-scorer",
+    "how-it-works",
+    "migrate",
+    "tutorials/faq-bot",
+    "tutorials/reply-selection",
+    "tutorials/duplicates",
+    "tutorials/own-csv",
+    "tutorials/few-labels",
+    "tutorials/server",
+)
+"""The pages whose code runs."""
 PORT = "8080"
 NOT_RUN = re.compile(r"\s*(pip|docker|kubectl|sudo|systemctl|torchrun) ")
 """Commands that pages show and that would change the machine."""
@@ -114,10 +130,17 @@ class Page:
             words[2] = f"exec {words[2]}"
             ready = self.folder / "background.log"
             with ready.open("wb") as log:
-                self.background.append(subprocess.Popen(words, env=self.environment, stdout=log, stderr=log))
+                process = subprocess.Popen(words, cwd=self.folder, env=self.environment, stdout=log, stderr=log)
+            self.background.append(process)
             return ""
         done = subprocess.run(
-            words, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+            words,
+            cwd=self.folder,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
         )
         if done.returncode:
             raise PageError(f"{command}: status {done.returncode}\n{done.stdout}")
@@ -168,10 +191,11 @@ def run(page: Path) -> str:
 
 def main(arguments: list[str]) -> int:
     """Run each page; the exit status is the number of pages that differ."""
-    import difflib
-
     write, names = "--write" in arguments, [name for name in arguments if name != "--write"]
     different = 0
+    if "--list" in names:
+        sys.stdout.write("".join(f"docs/{name}.md\n" for name in PAGES))
+        return 0
     for page in [Path(name).resolve() for name in names]:
         shown, new = page.read_text(encoding="utf-8"), run(page)
         if new != shown and write:

@@ -45,6 +45,7 @@ class PoolingConfig:
     """How token states become one vector; the vectors of several kinds are concatenated."""
 
     kinds: tuple[PoolingKind, ...] = ("mean",)
+    """The kinds of pooling, such as ``mean`` of all states or ``first`` for that of the first token."""
     first_tokens: int = 16
     """For ``mean_first``: number of tokens to average."""
     include_prompt: bool = True

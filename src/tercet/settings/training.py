@@ -132,6 +132,7 @@ class TrainingConfig:
     vocabulary_learning_rate: float = 2e-3
     """Peak learning rate of the pieces that ``[vocabulary]`` adds, which know least."""
     optimizer: OptimizerKind = "adamw"
+    """The optimizer. The paper uses ``adam`` for BERT and ``adamax`` for its Reddit weights."""
     betas: tuple[float, float] = (0.9, 0.999)
     """Decay rates of the optimizer's moments."""
     weight_decay: float = 0.01
