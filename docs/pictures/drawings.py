@@ -63,7 +63,7 @@ def cross() -> Drawing:
     drawing.box(110, 110, 80, 34, "head", colour=CROSS)
     drawing.arrow(150, 108, 150, 58)
     drawing.text(150, 50, "score")
-    drawing.text(196, 166, "nothing is cached", size=12)
+    drawing.text(158, 164, "nothing is cached", size=12, anchor="start")
     return drawing
 
 
@@ -81,7 +81,7 @@ def _vector(drawing: Drawing, x: float, y: float, colour: str, height: float = 1
 
 def retrieve() -> Drawing:
     """Search first, read carefully then."""
-    drawing = Drawing(760, 190)
+    drawing = Drawing(760, 160)
     steps = (
         (10, "context", "", INK),
         (150, "bi- or poly-\nencoder", "milliseconds", BI),
@@ -121,12 +121,10 @@ def match() -> Drawing:
         drawing.text(138 + 240 * product, y + 12, f"{product:.2f}", size=12, anchor="start")
         drawing.bar(460, y, 240 * weight, 14, fill=BI, opacity=0.8)
         drawing.text(468 + 240 * weight, y + 12, f"{weight:.2f}", size=12, anchor="start")
-    x = 130 + 240 * score
-    drawing.line(x, 44, x, 244, dashed=True)
-    drawing.text(x, 262, f"score = Σ w d = {score:.2f}", weight="bold")
-    top = 130 + 240 * max(products)
-    drawing.line(top, 44, top, 278, dashed=True, opacity=0.6)
-    drawing.text(top, 292, f"never above the largest product, {max(products):.2f}", size=12)
+    drawing.line(20, 236, 480, 236, opacity=0.4)
+    drawing.text(60, 262, "score", weight="bold")
+    drawing.bar(130, 250, 240 * score, 14, fill=INK, opacity=0.8)
+    drawing.text(138 + 240 * score, 262, f"Σ w d = {score:.2f}, never above the largest product, {max(products):.2f}", size=13, anchor="start")
     return drawing
 
 

@@ -107,7 +107,8 @@ class BatchConfig:
     needs little memory, but a third more time."""
     negatives: int = 0
     """Number of random negatives per example: answers of other examples, redrawn in every epoch. With a
-    teacher they are drawn once, because it scores them."""
+    teacher they are drawn once, because it scores them. Recipes for ``listwise`` whose rows have only an
+    answer default to 15."""
     seed: int = 0
     """Seed of the order of examples and of random negatives."""
 
