@@ -1,7 +1,9 @@
 """The engine, with a model whose results are known and whose time is under control."""
 
 import asyncio
+import gc
 import threading
+import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
@@ -515,6 +517,20 @@ def test_models_are_loaded_and_unloaded_while_others_work() -> None:
         assert ((await waiting)[0].value, (await second)[0].value) == (4, 6)
         assert other.released == 1
         assert await lengths(engine, "still here") == [10]
+
+    play(scenario)
+
+
+def test_a_model_that_was_unloaded_is_not_kept_in_memory() -> None:
+    async def scenario(engine: Engine, model: LetterModel) -> None:
+        await engine.load("other", LetterModel)
+        await engine.run("other", "candidate", ["text"])
+        other = weakref.ref(engine._models["other"].model)
+        assert other() is not None
+        await engine.unload("other")
+        await lengths(engine, "another text")  # the engine's threads forget what they did last
+        gc.collect()
+        assert other() is None
 
     play(scenario)
 

@@ -8,9 +8,8 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 from uuid import uuid4
 
-import orjson
-
 from tercet.files.escapes import escaped
+from tercet.serve.json_body import json_bytes
 from tercet.serve.keys import Key, Scope, scope_of
 from tercet.serve.metrics import Metrics
 from tercet.serve.problems import ProblemError, problem_of, status_problem
@@ -247,7 +246,7 @@ class Exchange:
         """Answer with an error, unless an answer has begun."""
         if self.status:
             return
-        body = orjson.dumps(problem.body(self.request_id))
+        body = json_bytes(problem.body(self.request_id))
         headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
         if problem.retry_after is not None:
             headers.append((b"retry-after", str(problem.retry_after).encode()))
