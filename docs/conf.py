@@ -10,7 +10,7 @@ import tercet  # noqa: E402
 
 project = "tercet"
 author = "The tercet authors"
-copyright = "The tercet authors. Apache-2.0"
+project_copyright = "The tercet authors. Apache-2.0"
 version = release = tercet.__version__
 
 extensions = [

@@ -46,7 +46,17 @@ def reference() -> str:
 def section(path: str, command: Any) -> str:
     """The Markdown of one command."""
     text, *examples = EXAMPLE.split(str(command.help or ""))
-    lines = [f"({anchor(path)})=", f"### {path}", "", _cell(text.strip()), "", "```console", f"$ {usage(path, command)}", "```", ""]
+    lines = [
+        f"({anchor(path)})=",
+        f"### {path}",
+        "",
+        _cell(text.strip()),
+        "",
+        "```console",
+        f"$ {usage(path, command)}",
+        "```",
+        "",
+    ]
     for example in examples:
         lines += ["```console", *(f"$ {line}" for line in _commands_of(example)), "```", ""]
     arguments, options = parameters(command)

@@ -24,8 +24,14 @@ def root_file(name: str) -> str:
 
 def other_pages() -> str:
     """A table of contents of the pages that the home page does not name."""
-    named = set(re.findall(r"^[\w/-]+$", (repository_links.DOCS / "index.md").read_text(encoding="utf-8"), re.MULTILINE))
-    others = sorted(each.stem for each in repository_links.DOCS.glob("*.md") if each.stem not in named | {"index"})
+    named = set(
+        re.findall(
+            r"^[\w/-]+$", (repository_links.DOCS / "index.md").read_text(encoding="utf-8"), re.MULTILINE
+        )
+    )
+    others = sorted(
+        each.stem for each in repository_links.DOCS.glob("*.md") if each.stem not in named | {"index"}
+    )
     pages = "\n".join(others)
     return f"```{{toctree}}\n:hidden:\n:caption: Scale out\n\n{pages}\n```" if others else ""
 

@@ -3,11 +3,12 @@
 from functools import cache
 from typing import Any
 
-import command_pages
 from docutils import nodes
 from sphinx.addnodes import pending_xref
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.nodes import make_refnode
+
+import command_pages
 
 COMMANDS_PAGE = "command-line"
 

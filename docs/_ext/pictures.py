@@ -1,8 +1,8 @@
-"""``{picture} NAME.svg``: a drawing of ``docs/pictures`` within the page, so that it takes the colours of the theme."""
+"""``{picture} NAME.svg``: a drawing of ``docs/pictures`` within the page, which gives it its colours."""
 
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from docutils import nodes
 from docutils.parsers.rst import directives
@@ -12,12 +12,12 @@ FOLDER = Path(__file__).parents[1] / "pictures"
 
 
 class Picture(SphinxDirective):
-    """One or several drawings side by side, with a description for those who cannot see them, and a caption."""
+    """Drawings side by side, with a description for those who cannot see them, and a caption."""
 
     required_arguments = 1
     optional_arguments = 3
     has_content = True
-    option_spec = {"alt": directives.unchanged_required}
+    option_spec: ClassVar = {"alt": directives.unchanged_required}
 
     def run(self) -> list[nodes.Node]:
         """The figure."""

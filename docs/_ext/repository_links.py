@@ -1,4 +1,4 @@
-"""Links of the repository that lead out of ``docs/``: to the page that includes the file, or to plain text."""
+"""Links that lead out of ``docs/`` become links to the page that includes the file, or plain text."""
 
 import re
 from pathlib import Path

@@ -3,10 +3,10 @@
     python docs/_ext/run_pages.py docs/tutorials/*.md            # says where output differs
     python docs/_ext/run_pages.py --write docs/tutorials/*.md    # writes the new output into the pages
 
-A ``python`` block runs in the page's own namespace, and a ``text`` block after it shows its output. Lines of a ``console``
-block that begin with ``$`` run in bash, and the lines after them are their output; a command that ends with ``&`` runs until
-the page ends. ``<!-- file: NAME -->`` before a block writes it to a file, and ``<!-- not run -->`` skips it. Port 8080
-is replaced by a free one.
+A ``python`` block runs in the page's own namespace, and a ``text`` block after it shows its output. Lines of
+a ``console`` block that begin with ``$`` run in bash, and the lines after them are their output; a command
+that ends with ``&`` runs until the page ends. ``<!-- file: NAME -->`` before a block writes it to a file, and
+``<!-- not run -->`` skips it. Port 8080 is replaced by a free one.
 """
 
 import contextlib
@@ -27,7 +27,9 @@ from typing import Any
 from shown_output import same_output
 
 ROOT = Path(__file__).parents[2]
-BLOCK = re.compile(r"^(?:<!-- (?P<mark>[^\n]*) -->\n)?```(?P<kind>\w*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(
+    r"^(?:<!-- (?P<mark>[^\n]*) -->\n)?```(?P<kind>\w*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL
+)
 PAGES = (
     "index",
     "get-started",
@@ -130,7 +132,9 @@ class Page:
             words[2] = f"exec {words[2]}"
             ready = self.folder / "background.log"
             with ready.open("wb") as log:
-                process = subprocess.Popen(words, cwd=self.folder, env=self.environment, stdout=log, stderr=log)
+                process = subprocess.Popen(
+                    words, cwd=self.folder, env=self.environment, stdout=log, stderr=log
+                )
             self.background.append(process)
             return ""
         done = subprocess.run(
@@ -202,7 +206,9 @@ def main(arguments: list[str]) -> int:
             page.write_text(new, encoding="utf-8")
         elif new != shown:
             different += 1
-            sys.stdout.writelines(difflib.unified_diff(shown.splitlines(True), new.splitlines(True), str(page), "printed"))
+            sys.stdout.writelines(
+                difflib.unified_diff(shown.splitlines(True), new.splitlines(True), str(page), "printed")
+            )
     return different
 
 

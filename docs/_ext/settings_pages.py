@@ -1,4 +1,4 @@
-"""Tables of the settings, made from the dataclasses of ``tercet.settings`` and the docstrings of their fields."""
+"""Tables of the settings, made from the dataclasses of ``tercet.settings`` and their docstrings."""
 
 from collections.abc import Iterator
 from dataclasses import MISSING, Field, fields
@@ -82,7 +82,8 @@ def table(kind: type[Any]) -> str:
     name = {limits.Limits: limits.variable}.get(kind, str)
     docs, hints = field_docs(kind), get_type_hints(kind)
     rows = [
-        f"| `{name(each.name)}` | {_default(each)} | {_type(hints[each.name])} | {_cell(docs.get(each.name, ''))} |"
+        f"| `{name(each.name)}` | {_default(each)} | {_type(hints[each.name])} "
+        f"| {_cell(docs.get(each.name, ''))} |"
         for each in settable(kind)
     ]
     return "\n".join(["| setting | default | value | meaning |", "|---|---|---|---|", *rows, ""])

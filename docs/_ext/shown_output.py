@@ -10,7 +10,7 @@ SHARE = 0.02
 
 def same_output(shown: str, printed: str) -> bool:
     """Whether the words are equal, numbers with decimals nearly, and ``...`` stands for any text."""
-    parts = [part for part in re.split(r"^\.\.\.$\n?|\.\.\.", shown, flags=re.MULTILINE)]
+    parts = re.split(r"^\.\.\.$\n?|\.\.\.", shown, flags=re.MULTILINE)
     if len(parts) == 1:
         return _same(shown, printed)
     pattern = r"(?s:.*?)".join(_pattern(part) for part in parts)
@@ -39,7 +39,7 @@ def _plain(text: str) -> str:
 
 
 def _close(shown: str, printed: str) -> bool:
-    """Whether two numbers are equal; with decimals, within a share of the value or two units of the last one."""
+    """Whether two numbers are equal; with decimals, within a share of the value or two units of the last."""
     if "." not in shown:
         return shown == printed
     one, other = (float(number.replace(",", "")) for number in (shown, printed))

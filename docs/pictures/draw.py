@@ -1,4 +1,4 @@
-"""Draws the pictures of the documentation: ``make pictures``, or ``python docs/pictures/draw.py NAME.svg``."""
+"""Draws the pictures of the documentation: ``make pictures``, or with names only some of them."""
 
 import sys
 from pathlib import Path

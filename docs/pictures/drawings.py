@@ -124,14 +124,25 @@ def match() -> Drawing:
     drawing.line(20, 236, 480, 236, opacity=0.4)
     drawing.text(60, 262, "score", weight="bold")
     drawing.bar(130, 250, 240 * score, 14, fill=INK, opacity=0.8)
-    drawing.text(138 + 240 * score, 262, f"Σ w d = {score:.2f}, never above the largest product, {max(products):.2f}", size=13, anchor="start")
+    drawing.text(
+        138 + 240 * score,
+        262,
+        f"Σ w d = {score:.2f}, never above the largest product, {max(products):.2f}",
+        size=13,
+        anchor="start",
+    )
     return drawing
 
 
 def certificate() -> Drawing:
     """Lists of neighbours, their cut-offs, and the k-th best score."""
     drawing = Drawing(720, 270)
-    found = ((0.93, 0.81, 0.66, 0.52), (0.88, 0.7, 0.61, 0.46), (0.84, 0.77, 0.58, 0.49), (0.9, 0.62, 0.55, 0.41))
+    found = (
+        (0.93, 0.81, 0.66, 0.52),
+        (0.88, 0.7, 0.61, 0.46),
+        (0.84, 0.77, 0.58, 0.49),
+        (0.9, 0.62, 0.55, 0.41),
+    )
     unseen = ((0.45, 0.3), (0.38, 0.22), (0.43, 0.33), (0.33, 0.25))
     drawing.text(640, 26, "larger product →", size=13, anchor="end")
     for number, (near, far) in enumerate(zip(found, unseen, strict=True)):
@@ -153,7 +164,9 @@ def certificate() -> Drawing:
     drawing.dot(110, 254, 7, fill=POLY)
     drawing.text(124, 259, "retrieved, scored exactly", size=13, anchor="start")
     drawing.dot(330, 254, 7, fill="none", stroke=INK)
-    drawing.text(344, 259, "never looked at: all its products are below every cut-off", size=13, anchor="start")
+    drawing.text(
+        344, 259, "never looked at: all its products are below every cut-off", size=13, anchor="start"
+    )
     return drawing
 
 
@@ -167,7 +180,12 @@ def packing() -> Drawing:
         for column in range(max(lengths)):
             is_token = column < length
             drawing.bar(
-                20 + 27 * column, 36 + 24 * row, 24, 20, fill=colour if is_token else INK, opacity=0.8 if is_token else 0.08
+                20 + 27 * column,
+                36 + 24 * row,
+                24,
+                20,
+                fill=colour if is_token else INK,
+                opacity=0.8 if is_token else 0.08,
             )
     drawing.text(20, 166, "packed: 25 tokens in a row for all linear layers", anchor="start", weight="bold")
     x = 20.0
@@ -176,7 +194,11 @@ def packing() -> Drawing:
             drawing.bar(x, 178, 24, 20, fill=colour, opacity=0.8)
             x += 27
         x += 3
-    for start, count, label in ((20, 12, "attention: 1 text"), (347, 10, "2 texts of equal length"), (623, 3, "1 text")):
+    for start, count, label in (
+        (20, 12, "attention: 1 text"),
+        (347, 10, "2 texts of equal length"),
+        (623, 3, "1 text"),
+    ):
         drawing.line(start, 208, start + 27 * count - 3, 208)
         drawing.text(start + (27 * count - 3) / 2, 228, label, size=12)
     return drawing

@@ -17,7 +17,9 @@ def attention() -> Drawing:
 
     turns = chats("en")[0].turns
     explanation = tercet.load("poly").explain(turns[:-1], turns[-1])
-    words = _words(explanation.context, [(each.start, each.end, each.weight or 0.0) for each in explanation.tokens])
+    words = _words(
+        explanation.context, [(each.start, each.end, each.weight or 0.0) for each in explanation.tokens]
+    )
     most = max(weight for _, weight in words)
     drawing = Drawing(720, 60 + 44 * len(turns))
     y, x = 40.0, 20.0
@@ -63,11 +65,21 @@ def clusters() -> Drawing:
     for position, (x, y) in enumerate(points):
         number = cluster_of.get(position)
         colour = INK if number is None else COLOURS[number % 3]
-        drawing.dot(30 + 660 * float(x), 450 - 420 * float(y), 5, fill=colour, opacity=0.25 if number is None else 0.85)
+        drawing.dot(
+            30 + 660 * float(x),
+            450 - 420 * float(y),
+            5,
+            fill=colour,
+            opacity=0.25 if number is None else 0.85,
+        )
     for number, (members, name) in enumerate(zip(groups, names, strict=True)):
         x, y = (sorted(points[members][:, axis])[len(members) // 2] for axis in (0, 1))
         drawing.text(
-            min(max(30 + 660 * float(x), 100), 620), 438 - 420 * float(y), name, size=14, weight="bold",
+            min(max(30 + 660 * float(x), 100), 620),
+            438 - 420 * float(y),
+            name,
+            size=14,
+            weight="bold",
             colour=COLOURS[number % 3],
         )
     return drawing
@@ -80,7 +92,9 @@ def quality() -> Drawing:
     low, high = math.floor(min(recalls.values())) - 0.5, math.ceil(max(recalls.values())) + 0.5
 
     def place(milliseconds: float, recall: float) -> tuple[float, float]:
-        return 90 + 580 * math.log10(milliseconds / 10) / math.log10(1e5), 330 - 290 * (recall - low) / (high - low)
+        return 90 + 580 * math.log10(milliseconds / 10) / math.log10(1e5), 330 - 290 * (recall - low) / (
+            high - low
+        )
 
     for power in range(1, 7):
         x, _ = place(10.0**power, low)

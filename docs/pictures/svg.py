@@ -1,7 +1,6 @@
 """Shapes of the drawings, as SVG that takes its colours from the page."""
 
 from html import escape
-from textwrap import dedent
 
 INK = "currentColor"
 PAPER, SOFT = "var(--paper, #ffffff)", "var(--soft, #eef1f5)"
@@ -17,13 +16,21 @@ class Drawing:
         self.shapes: list[str] = []
 
     def box(
-        self, x: float, y: float, width: float, height: float, label: str = "", *, colour: str = INK, fill: str = PAPER,
+        self,
+        x: float,
+        y: float,
+        width: float,
+        height: float,
+        label: str = "",
+        *,
+        colour: str = INK,
+        fill: str = PAPER,
         size: int = 14,
     ) -> None:
         """A rounded box with a label in its middle."""
         self.shapes.append(
-            f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="6" fill="{fill}" stroke="{colour}" '
-            'stroke-width="1.5"/>'
+            f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="6" fill="{fill}" '
+            f'stroke="{colour}" stroke-width="1.5"/>'
         )
         if label:
             lines = label.split("\n")
@@ -31,14 +38,18 @@ class Drawing:
                 middle = y + height / 2 + size * (0.36 + 1.2 * (number - (len(lines) - 1) / 2))
                 self.text(x + width / 2, middle, line, size=size)
 
-    def bar(self, x: float, y: float, width: float, height: float, *, fill: str, opacity: float = 1.0) -> None:
+    def bar(
+        self, x: float, y: float, width: float, height: float, *, fill: str, opacity: float = 1.0
+    ) -> None:
         """A filled bar without a border."""
         self.shapes.append(
             f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="2" fill="{fill}" '
             f'fill-opacity="{opacity:.2g}"/>'
         )
 
-    def dot(self, x: float, y: float, radius: float, *, fill: str, stroke: str = "none", opacity: float = 1.0) -> None:
+    def dot(
+        self, x: float, y: float, radius: float, *, fill: str, stroke: str = "none", opacity: float = 1.0
+    ) -> None:
         """A point."""
         self.shapes.append(
             f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:g}" fill="{fill}" stroke="{stroke}" '
@@ -46,7 +57,14 @@ class Drawing:
         )
 
     def text(
-        self, x: float, y: float, words: str, *, size: int = 14, colour: str = INK, anchor: str = "middle",
+        self,
+        x: float,
+        y: float,
+        words: str,
+        *,
+        size: int = 14,
+        colour: str = INK,
+        anchor: str = "middle",
         weight: str = "normal",
     ) -> None:
         """A line of text."""
@@ -56,14 +74,22 @@ class Drawing:
         )
 
     def line(
-        self, x: float, y: float, to_x: float, to_y: float, *, colour: str = INK, dashed: bool = False, width: float = 1.5,
+        self,
+        x: float,
+        y: float,
+        to_x: float,
+        to_y: float,
+        *,
+        colour: str = INK,
+        dashed: bool = False,
+        width: float = 1.5,
         opacity: float = 1.0,
     ) -> None:
         """A straight line."""
         dashes = ' stroke-dasharray="5 4"' if dashed else ""
         self.shapes.append(
-            f'<line x1="{x:g}" y1="{y:g}" x2="{to_x:g}" y2="{to_y:g}" stroke="{colour}" stroke-width="{width:g}" '
-            f'stroke-opacity="{opacity:.2g}"{dashes}/>'
+            f'<line x1="{x:g}" y1="{y:g}" x2="{to_x:g}" y2="{to_y:g}" stroke="{colour}" '
+            f'stroke-width="{width:g}" stroke-opacity="{opacity:.2g}"{dashes}/>'
         )
 
     def arrow(self, x: float, y: float, to_x: float, to_y: float, *, colour: str = INK) -> None:
@@ -77,8 +103,6 @@ class Drawing:
 
     def svg(self) -> str:
         """The drawing as a file."""
-        head = dedent(f"""\
-            <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width} {self.height}" width="{self.width}" \
-            height="{self.height}" font-family="{FONT}">
-            """)
+        size = f'viewBox="0 0 {self.width} {self.height}" width="{self.width}" height="{self.height}"'
+        head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="{FONT}">\n'
         return head + "\n".join(self.shapes) + "\n</svg>\n"

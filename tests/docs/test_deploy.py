@@ -35,10 +35,16 @@ def test_systemd_accepts_the_service(tmp_path: Path) -> None:
     if analyze is None:
         pytest.skip("needs systemd-analyze")
     unit = (DEPLOY / "tercet.service").read_text(encoding="utf-8")
-    here = re.sub(r"^(User|Group)=.*\n", "", unit.replace("/opt/tercet/bin/tercet", "/bin/true"), flags=re.MULTILINE)
+    here = re.sub(
+        r"^(User|Group)=.*\n", "", unit.replace("/opt/tercet/bin/tercet", "/bin/true"), flags=re.MULTILINE
+    )
     (tmp_path / "tercet.service").write_text(here)
     checked = subprocess.run(
-        [analyze, "verify", str(tmp_path / "tercet.service")], capture_output=True, text=True, check=False, timeout=60
+        [analyze, "verify", str(tmp_path / "tercet.service")],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
     )
     assert (checked.returncode, checked.stderr) == (0, "")
 
@@ -53,6 +59,8 @@ def test_kubernetes_accepts_the_manifest(document: Any) -> None:
 def test_the_probes_of_the_pod_are_routes_of_the_server() -> None:
     (deployment,) = (each for each in DOCUMENTS if each["kind"] == "Deployment")
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
-    paths = {container[probe]["httpGet"]["path"] for probe in ("startupProbe", "readinessProbe", "livenessProbe")}
+    paths = {
+        container[probe]["httpGet"]["path"] for probe in ("startupProbe", "readinessProbe", "livenessProbe")
+    }
     assert paths == {"/health/ready", "/health/live"}
     assert deployment["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] > 30

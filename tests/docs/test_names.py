@@ -10,18 +10,20 @@ from pkgutil import iter_modules
 from typing import Any
 
 import pytest
-from command_pages import commands, parameters, reference, section
-from settings_pages import GROUPS, settable, settings, table
 
 import tercet
 import tercet.settings
+from command_pages import commands, parameters, reference, section
+from settings_pages import GROUPS, settable, settings, table
 from tercet.cli.verbosity import SHARED
 from tercet.settings.field_docs import field_docs
 from tercet.settings.recipe import Recipe
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
-    page for page in [*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md")] if page.name not in ("CHANGELOG.md", "changelog.md")
+    page
+    for page in [*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md")]
+    if page.name not in ("CHANGELOG.md", "changelog.md")
 )
 API = "\n".join(page.read_text(encoding="utf-8") for page in (ROOT / "docs" / "api").glob("*.md"))
 DOCUMENTED = re.findall(r"\.\. auto(?:class|function|module):: ([\w.]+)", API)
@@ -100,12 +102,15 @@ def test_every_mentioned_name_exists(name: str) -> None:
 
 
 def dataclasses_of_settings() -> dict[str, type[Any]]:
-    found = {}
-    for module in iter_modules(tercet.settings.__path__):
-        for name, value in vars(import_module(f"tercet.settings.{module.name}")).items():
-            if isinstance(value, type) and is_dataclass(value) and value.__module__.startswith("tercet.settings"):
-                found[name] = value
-    return found
+    modules = (
+        import_module(f"tercet.settings.{each.name}") for each in iter_modules(tercet.settings.__path__)
+    )
+    values = (value for module in modules for value in vars(module).values())
+    return {
+        value.__name__: value
+        for value in values
+        if isinstance(value, type) and is_dataclass(value) and value.__module__.startswith("tercet.settings")
+    }
 
 
 LISTED = {kind.__name__: kind for group in GROUPS.values() for kind in group.values()}
@@ -129,16 +134,6 @@ def test_every_group_of_settings_is_on_the_page() -> None:
     assert all(settings(group) for group in GROUPS)
 
 
-def dotted_settings() -> set[tuple[str, str]]:
-    """The settings that pages name as ``table.setting``."""
-    tables = "model|objective|batches|training|adapter|vocabulary|sampling|labelling|students|words|limits|engine|serve"
-    found = set()
-    for page in PAGES:
-        text = page.read_text(encoding="utf-8")
-        found |= set(re.findall(rf"(?<![\w./-])({tables})\.([a-z]\w+)(?= ?=|`)", text))
-    return found
-
-
 TITLED = [(title, kind) for group in GROUPS.values() for title, kind in group.items()]
 TABLE_FIELDS = {
     name: {each.name for title, kind in TITLED for each in settable(kind) if f"[{name}]" in title}
@@ -146,9 +141,19 @@ TABLE_FIELDS = {
 }
 
 
+def dotted_settings() -> set[tuple[str, str]]:
+    """The settings that pages name as ``table.setting``."""
+    tables = "|".join(TABLE_FIELDS)
+    found = set()
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        found |= set(re.findall(rf"(?<![\w.:/-])({tables})\.([a-z]\w+)(?= ?=|`)", text))
+    return found
+
+
 @pytest.mark.parametrize(("table_name", "setting"), sorted(dotted_settings()))
 def test_every_setting_that_a_page_names_exists(table_name: str, setting: str) -> None:
-    assert setting in TABLE_FIELDS[table_name] | {"md", "json", "toml"}
+    assert setting in TABLE_FIELDS[table_name] | {"json", "jsonl", "md", "toml"}
 
 
 def test_the_top_level_of_a_recipe_is_on_the_training_page() -> None:
@@ -194,7 +199,9 @@ def test_every_shown_command_and_option_exists(command: str, page: str) -> None:
     if name in TOOLS and len(words) == 1:
         return
     assert name in COMMANDS, f"{page}: there is no command {name}"
-    known = {option for each in COMMANDS[name].params for option in [*each.opts, *each.secondary_opts]} | EVERY
+    known = {
+        option for each in COMMANDS[name].params for option in [*each.opts, *each.secondary_opts]
+    } | EVERY
     used = {word.partition("=")[0] for word in words if re.match(r"--?[a-zA-Z]", word)}
     assert used <= known, f"{page}: {command}"
 

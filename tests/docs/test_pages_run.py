@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from run_pages import BLOCK, PAGES, Page, PageError
 
 ROOT = Path(__file__).parents[2]

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+
 from drawings import DRAWINGS
 from measured import MEASURED, quality
 
@@ -25,7 +26,9 @@ def test_the_picture_is_small_and_has_no_colour_of_its_own(name: str) -> None:
     svg = (FOLDER / name).read_text(encoding="utf-8")
     assert len(svg.encode()) < MAX_BYTES
     colours = set(re.findall(r'(?:fill|stroke)="([^"]+)"', svg))
-    assert {colour for colour in colours if not colour.startswith(("var(--", "currentColor", "none"))} == set()
+    assert {
+        colour for colour in colours if not colour.startswith(("var(--", "currentColor", "none"))
+    } == set()
 
 
 def test_no_other_picture_is_in_the_folder() -> None:

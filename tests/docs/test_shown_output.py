@@ -1,6 +1,7 @@
 """When a shown output counts as the printed one."""
 
 import pytest
+
 from shown_output import same_output
 
 

@@ -41,8 +41,18 @@ class Page(HTMLParser):
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("sphinx", reason="needs tercet[docs]")
     folder = tmp_path_factory.mktemp("site")
-    command = ["-m", "sphinx", "--fail-on-warning", "--keep-going", "--quiet", str(ROOT / "docs"), str(folder)]
-    built = subprocess.run([sys.executable, *command], capture_output=True, text=True, check=False, timeout=300)
+    command = [
+        "-m",
+        "sphinx",
+        "--fail-on-warning",
+        "--keep-going",
+        "--quiet",
+        str(ROOT / "docs"),
+        str(folder),
+    ]
+    built = subprocess.run(
+        [sys.executable, *command], capture_output=True, text=True, check=False, timeout=300
+    )
     assert built.returncode == 0, built.stderr
     return folder
 
@@ -66,7 +76,9 @@ def test_every_link_within_the_site_leads_to_a_place(pages: dict[Path, Page]) ->
                 continue
             target = (file.parent / unquote(parts.path)).resolve() if parts.path else file
             anchors = pages[target].anchors if target in pages else None
-            if not target.exists() or (parts.fragment and anchors is not None and unquote(parts.fragment) not in anchors):
+            if not target.exists() or (
+                parts.fragment and anchors is not None and unquote(parts.fragment) not in anchors
+            ):
                 lost.append(f"{file.name}: {link}")
     assert lost == []
 
@@ -79,11 +91,17 @@ def test_nothing_is_loaded_from_a_network(site: Path, pages: dict[Path, Page]) -
 
 
 def test_each_page_has_one_title(pages: dict[Path, Page]) -> None:
-    named = {file.name: page.headings for file, page in pages.items() if file.name not in ("genindex.html", "search.html")}
+    named = {
+        file.name: page.headings
+        for file, page in pages.items()
+        if file.name not in ("genindex.html", "search.html")
+    }
     assert {name for name, headings in named.items() if headings.count(1) != 1} == set()
 
 
 def test_pictures_have_descriptions(site: Path) -> None:
     for file in site.rglob("*.html"):
-        for drawing in re.findall(r'<div class="picture">.*?</div>', file.read_text(encoding="utf-8"), re.DOTALL):
+        for drawing in re.findall(
+            r'<div class="picture">.*?</div>', file.read_text(encoding="utf-8"), re.DOTALL
+        ):
             assert re.search(r"<title id=[^>]+>\w.{30,}</title>", drawing), file.name
