@@ -69,7 +69,7 @@ pictures: $(READY)
 # Wheel and sdist in dist/, checked, with a list of what an installation contains (CycloneDX).
 release: $(ALL_READY)
 	rm -rf dist
-	$(BIN)/python -m hatchling build
+	$(MAKE) dist
 	$(BIN)/twine check --strict dist/*
 	$(BIN)/python tests/release/contents.py dist
 	$(BIN)/cyclonedx-py requirements constraints.txt --pyproject pyproject.toml --output-reproducible \
