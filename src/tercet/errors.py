@@ -53,6 +53,10 @@ class LockedIndexError(TercetError):
     """Another process is writing to the index."""
 
 
+class DatabaseError(TercetError):
+    """A database that holds an index cannot be reached, refuses, or takes too long."""
+
+
 class OverloadedError(TercetError):
     """The server has more work than it may queue; ``retry_after`` says in how many seconds to try again."""
 

@@ -95,8 +95,6 @@ def search(
 
     Example: tercet search faq.tercet "My card was declined"
     """
-    from tercet.index.selection import check_column
-
     check_k(k)
     if context and contexts:
         raise InputError("give CONTEXT or --contexts, and only one of them")
@@ -120,7 +118,7 @@ def search(
     retriever = open_index(path, model, precision)
     retriever.reranker = second
     for column in show or ():
-        check_column(retriever.store.database, column)
+        retriever.store.check_column(column)
     searched = _searched(retriever, wanted)
     if not searched and not as_json:
         return
@@ -151,10 +149,10 @@ def _check_rerank(reranker: str | None, rerank: int | None) -> None:
 
 def _searched(retriever: "Retriever", wanted: "Sequence[Condition]") -> str:
     """What is searched, such as ``17 with topic=cards``; empty, with a note, if it is nothing."""
-    count = len(retriever.store.where(wanted)) if wanted else len(retriever)
+    count = retriever.store.count_where(wanted) if wanted else len(retriever)
     together = " and ".join(map(str, wanted))
     if not count:
-        what = f"no candidate has {together}" if len(retriever) else f"{retriever.path} has no candidates"
+        what = f"no candidate has {together}" if len(retriever) else f"{retriever.name} has no candidates"
         typer.echo(printable(what), err=True)
         return ""
     return f"{count:,} with {together}" if wanted else f"{count:,}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tercet.errors import InputError, StaleIndexError
 from tercet.formats.load import load
 from tercet.formats.sources import stored_model
-from tercet.index.store import Store
+from tercet.index.opening import display, open_store
 from tercet.inputs import SHOWN_CHARACTERS, shortened
 from tercet.retrieve import Retriever
 from tercet.scorers.cross_scorer import CrossScorer
@@ -54,7 +54,7 @@ class Service:
             if name not in self.engine.names:
                 await self._load(name, source)
         for name, folder in serve.indexes.items():
-            await self._open(name, Path(folder))
+            await self._open(name, folder)
         for name in self.engine.names:
             await score_all(self.engine, name, list(WARM_UP), list(WARM_UP))
         for index in self.indexes.values():
@@ -117,7 +117,7 @@ class Service:
         self.fingerprints[name] = await to_thread(lambda: scorer.fingerprint)
         self.scripts[name] = await to_thread(readable_scripts, scorer.tokenizer.spans)
 
-    async def _open(self, name: str, folder: Path) -> None:
+    async def _open(self, name: str, folder: str) -> None:
         """Open an index with the loaded model that built it, or load that model too."""
         fingerprint, source = await to_thread(_built_by, folder)
         model = next((each for each, known in self.fingerprints.items() if known == fingerprint), None)
@@ -125,10 +125,10 @@ class Service:
             model = f"{name}-model" if source is None else Path(str(source)).name
             if source is None or model in self.engine.names:
                 raise StaleIndexError(
-                    f"no loaded model built the index {folder} (its fingerprint is {fingerprint}): give that "
-                    "model with --model NAME=FOLDER"
+                    f"no loaded model built the index {display(folder)} (its fingerprint is {fingerprint}): "
+                    "give that model with --model NAME=FOLDER"
                 )
-            await self._load(model, str(stored_model(source, stored_in=folder, option="--model")))
+            await self._load(model, str(stored_model(source, stored_in=display(folder), option="--model")))
         retriever = await to_thread(Retriever.open, folder, self.scorer(model))
         self.indexes[name] = ServedIndex(name, retriever, model=model, reranker=self._reranker())
 
@@ -147,9 +147,9 @@ def _keep_for_good() -> None:
     gc.freeze()
 
 
-def _built_by(folder: Path) -> tuple[str, str | None]:
+def _built_by(folder: str) -> tuple[str, str | None]:
     """The fingerprint and the source of the model that built an index."""
-    store = Store(folder)
+    store = open_store(folder)
     try:
         return store.metadata("fingerprint"), store.metadata("model")
     finally:
