@@ -6,6 +6,7 @@ import json
 import re
 from collections import Counter, deque
 from pathlib import Path
+from typing import Any
 
 import uvloop
 
@@ -20,8 +21,7 @@ class Connection(asyncio.Protocol):
         self._idle, self._statuses = idle, statuses
         self._received = b""
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
+    def connection_made(self, transport: Any) -> None:  # uvloop's is no asyncio.Transport
         self._transport = transport
 
     def send(self, request: bytes) -> None:
