@@ -45,8 +45,8 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=int, default=40)
-    parser.add_argument("--unloaded-seconds", type=int, default=20)
+    parser.add_argument("--seconds", type=int, default=60)
+    parser.add_argument("--unloaded-seconds", type=int, default=12)
     parser.add_argument("--factor", type=float, default=10.0)
     parser.add_argument("--set", action="append", default=[], help="a setting of the server")
     options = parser.parse_args()
