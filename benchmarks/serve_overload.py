@@ -35,7 +35,7 @@ from texts import mixed_texts
 LOGGED = re.compile(r" POST \S+ (\d+) ([\d.]+) ms$", re.MULTILINE)
 WARM_UP_SECONDS = 10
 HEAD_START = 3
-"""Seconds of the flood before k6, so that k6 does not begin with a smaller overload, whose queue is longer."""
+"""Seconds of the flood before k6, which else begins with a smaller overload, whose queue is longer."""
 MEASURED = 0.2
 """Share of an overload that k6 sends."""
 PAUSE_SECONDS = 3
