@@ -21,7 +21,6 @@ from tercet.cli.options import (
     FormatOption,
     JsonLinesOption,
     JsonOption,
-    OverwriteOption,
     PrecisionOption,
     SkipEmptyOption,
     chunk_config,
@@ -257,29 +256,6 @@ def get_candidates(
         for name, value in shown:
             text = value if isinstance(value, str) else json_text(value)
             typer.echo(f"{printable(name):{width}}  {printable(text)}")
-
-
-@index.command()
-def export(
-    path: IndexArgument,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The JSONL file to write.")],
-    vectors: Annotated[
-        Path | None, typer.Option(help="Also write the vectors, in the same order, to this .npy file.")
-    ] = None,
-    overwrite: OverwriteOption = False,
-) -> None:
-    """Write id, text and metadata of all candidates to a JSONL file, which index build can read.
-
-    Example: tercet index export faq.tercet -o faq.jsonl --vectors faq.npy
-    """
-    from tercet.index.export import export_items
-    from tercet.index.store import Store
-
-    if not out.name.endswith(".jsonl"):
-        raise InputError(f"the export is a JSONL file: give a name that ends in .jsonl, got {out.name}")
-    with spinner("exporting"):
-        count = export_items(Store(path), out, vectors=vectors, overwrite=overwrite)
-    typer.echo(f"{out}: {count:,} candidates" + (f", vectors in {vectors}" if vectors else ""))
 
 
 @index.command()

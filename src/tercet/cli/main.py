@@ -24,6 +24,7 @@ from tercet.cli import (
     evaluate,
     explain,
     index,
+    index_files,
     info,
     new,
     new_recipe,
@@ -112,6 +113,8 @@ COMMANDS: dict[Callable[..., None], str] = {
     augment.augment: LEARN,
     pretrain.pretrain: LEARN,
 }
+index.index.command()(index_files.export)
+index.index.command("import")(index_files.import_)
 for command, panel in COMMANDS.items():
     app.command(rich_help_panel=panel)(command)
 app.add_typer(index.index, rich_help_panel=USE)

@@ -21,7 +21,7 @@ def parquet_rows(name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """The number and the columns of each row; a column is decoded when its first value is used."""
     arrow = require("pyarrow", extra="parquet", purpose="reading Parquet")
     require("pyarrow.compute", extra="parquet", purpose="reading Parquet")
-    opened = _open(name)
+    opened = open_parquet_file(name)
     for field in opened.schema_arrow:
         _check_fields(arrow, name, field.type)
     columns = {column: ParquetColumn(name, opened, column) for column in opened.schema_arrow.names}
@@ -64,7 +64,7 @@ class ParquetColumn:
             self._start += len(self._values)
             part = next(self._parts, None)
             if part is None:
-                raise _incomplete(self._file, f"row {self._start} is missing in {self._shown}")
+                raise incomplete(self._file, f"row {self._start} is missing in {self._shown}")
             self._values = part
         return self._values[row - self._start]
 
@@ -73,14 +73,14 @@ class ParquetColumn:
         arrow = require("pyarrow", extra="parquet", purpose="reading Parquet")
         number = 0
         try:
-            for batch in self._opened.iter_batches(columns=[self._column], batch_size=self._batch_rows()):
+            for batch in self._opened.iter_batches(columns=[self._column], batch_size=self.batch_rows()):
                 for part in self._small_parts(arrow, batch.column(self._column), number):
                     yield json_values(arrow, part, f"{self._file}, rows from {number}, {self._shown}")
                     number += len(part)
         except (OSError, arrow.ArrowException) as error:
-            raise _incomplete(self._file, error) from None
+            raise incomplete(self._file, error) from None
 
-    def _batch_rows(self) -> int:
+    def batch_rows(self) -> int:
         """How many rows to decode at a time, so that they take little memory even if all are the longest.
 
         Raises if the footer or a page header says that a value is too large.
@@ -101,7 +101,7 @@ class ParquetColumn:
             with Path(self._file).open("rb") as file:
                 largest = max(page_sizes(file, chunk), default=0)
         except PageHeaderError as error:
-            raise _incomplete(self._file, error) from None
+            raise incomplete(self._file, error) from None
         if largest > current_limits().max_page_bytes:
             raise UnreadableColumnError(
                 f"{self._file}: the number of bytes of a page of {self._shown} is "
@@ -160,7 +160,7 @@ def _decoded_size(arrow: Any, column: Any) -> int:
     return arrow.compute.sum(lengths.cast(arrow.int64())).as_py() or 0
 
 
-def _open(name: str) -> Any:
+def open_parquet_file(name: str) -> Any:
     """The Parquet file, whose columns have different names and whose size is within the limits."""
     arrow = require("pyarrow", extra="parquet", purpose="reading Parquet")
     parquet = require("pyarrow.parquet", extra="parquet", purpose="reading Parquet")
@@ -175,7 +175,7 @@ def _open(name: str) -> Any:
     except (OSError, ValueError, arrow.ArrowException) as error:
         if isinstance(error, DataError):
             raise
-        raise _incomplete(name, error) from None
+        raise incomplete(name, error) from None
     groups = (opened.metadata.row_group(position) for position in range(opened.metadata.num_row_groups))
     allowed = current_limits().max_unpacked_bytes
     if sum(group.total_byte_size for group in groups) > allowed:
@@ -185,7 +185,8 @@ def _open(name: str) -> Any:
     return opened
 
 
-def _incomplete(name: str, error: Exception | str) -> UnreadableColumnError:
+def incomplete(name: str, error: Exception | str) -> UnreadableColumnError:
+    """The error about a file that is truncated or damaged."""
     reason = " ".join(str(error).split())
     return UnreadableColumnError(f"{name} is not a complete Parquet file: {reason}: write it again")
 
