@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tercet.errors import InputError
+from tercet.errors import InputError, UnmatchedConditionError
 from tercet.index.conditions import EQUALITIES, ORDERINGS, SHOWN_VALUES, Condition
 from tercet.index.where_sql import ENTRIES, ENTRY, FILLED, NUMERIC, Clause, all_of, incomparable
 from tercet.inputs import SHOWN_CHARACTERS, listed, shortened
@@ -49,7 +49,9 @@ def check_column(database: "Database", column: str) -> None:
     if not database.query(f"SELECT 1 FROM candidates WHERE EXISTS ({ENTRY}) LIMIT 1", [column]):
         known = listed(metadata_columns(database), most=SHOWN_VALUES)
         which = f"the columns are {known}" if known else "the candidates have no metadata"
-        raise InputError(f"no candidate has {column!r} in its metadata: {which}")
+        raise UnmatchedConditionError(
+            f"no candidate has {column!r} in its metadata: {which}", missing_column=column
+        )
 
 
 def _numbers(database: "Database", conditions: Sequence[Condition]) -> "Ints":
@@ -84,7 +86,7 @@ def _check_comparable(database: "Database", condition: Condition, others: Sequen
 def _check_value(database: "Database", condition: Condition) -> None:
     """Raise if a condition alone holds for no candidate; a list without values is meant."""
     if condition.values and not len(_numbers(database, [condition])):
-        raise InputError(f"no candidate has {condition}: {_existing(database, condition)}")
+        raise UnmatchedConditionError(f"no candidate has {condition}: {_existing(database, condition)}")
 
 
 def _existing(database: "Database", condition: Condition) -> str:
