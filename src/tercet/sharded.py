@@ -21,6 +21,7 @@ LEVELS = list(Certainty)
 """From most to least certain."""
 SHOWN_IDS = 5
 
+
 class ShardedRetriever(AsyncRetrieval):
     """Searches several indexes in parallel and merges what they find.
 
@@ -262,8 +263,9 @@ def merged(results: Sequence[Hits], k: int) -> Hits:
 def fused(by_vectors: Hits, by_terms: Hits, k: int) -> Hits:
     """The ``k`` best hits of two merged rankings, by reciprocal rank fusion."""
     hits: dict[str, Hit] = {hit.id: hit for hit in (*by_terms, *by_vectors)}  # those with a part win
-    numbers = {id_: number for number, id_ in enumerate(dict.fromkeys(h.id for h in (*by_vectors,
-    *by_terms)))} rankings = [{numbers[hit.id]: hit.score for hit in ranking} for ranking in (by_vectors, by_terms)]
+    order = dict.fromkeys(hit.id for hit in (*by_vectors, *by_terms))
+    numbers = {id_: number for number, id_ in enumerate(order)}
+    rankings = [{numbers[hit.id]: hit.score for hit in ranking} for ranking in (by_vectors, by_terms)]
     ids = list(numbers)
     scores = reciprocal_rank_fusion(rankings, k)
     found = ((hits[ids[number]], score) for number, score in scores.items())

@@ -190,10 +190,10 @@ def _check_columns(opened: "Sequence[Retriever]", columns: "Sequence[str]") -> N
 def _searched(opened: "Sequence[Retriever]", wanted: "Sequence[Condition]") -> str:
     """What is searched, such as ``17 with topic=cards``; empty, with a note, if it is nothing."""
     total = sum(map(len, opened))
-    if len(opened) > 1:  # the search itself says which condition no shard can meet
-        return f"{total:,} in {len(opened)} shards" + (f" with {' and '.join(map(str, wanted))}" if wanted
-    else "") count = len(opened[0].store.where(wanted)) if wanted else total
     together = " and ".join(map(str, wanted))
+    if len(opened) > 1:  # the search itself says which condition no shard can meet
+        return f"{total:,} in {len(opened)} shards" + (f" with {together}" if wanted else "")
+    count = len(opened[0].store.where(wanted)) if wanted else total
     if not count:
         what = f"no candidate has {together}" if total else f"{opened[0].path} has no candidates"
         typer.echo(printable(what), err=True)
