@@ -126,7 +126,7 @@ def search(
         queries = [check_context(context[0] if len(context) == 1 else context)]
     second = None if reranker is None else open_model(reranker, precision)
     retriever = open_index(path, model, precision)
-    searcher = _with_shards(retriever, shard or [], precision)
+    searcher = _with_shards(retriever, shard or [])
     searcher.reranker = second
     opened = [retriever] if searcher is retriever else searcher.shards
     _check_columns(opened, show or [])
@@ -158,9 +158,7 @@ def _check_rerank(reranker: str | None, rerank: int | None) -> None:
         check_count("--rerank", rerank)
 
 
-def _with_shards(
-    retriever: "Retriever", others: "Sequence[Path]", precision: Precision
-) -> "Retriever | ShardedRetriever":
+def _with_shards(retriever: "Retriever", others: "Sequence[Path]") -> "Retriever | ShardedRetriever":
     """The retriever, or all shards as one."""
     if not others:
         return retriever
@@ -168,7 +166,7 @@ def _with_shards(
     from tercet.sharded import ShardedRetriever
 
     with spinner(f"loading {len(others)} more"):
-        opened = [Retriever.open(path, retriever.scorer, precision=precision) for path in others]
+        opened = [Retriever.open(path, retriever.scorer) for path in others]
     return ShardedRetriever([retriever, *opened])
 
 
