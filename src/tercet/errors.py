@@ -64,6 +64,10 @@ class LockedIndexError(TercetError):
     """Another process is writing to the index."""
 
 
+class WorkerError(TercetError):
+    """The workers of a bulk job cannot be reached, or die at the same rows again and again."""
+
+
 class OverloadedError(TercetError):
     """The server has more work than it may queue; ``retry_after`` says in how many seconds to try again."""
 

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from tercet.data.delimited import check_column_names
 from tercet.data.parquet_pages import PageHeaderError, page_sizes
 from tercet.data.parquet_values import UnreadableColumnError, json_values
 from tercet.errors import DataError
 from tercet.extras import require
+from tercet.files.remote import is_url, open_url
 from tercet.settings.limits import current_limits, exceeds, raise_it
 
 BATCH_ROWS = 256
@@ -98,7 +99,7 @@ class ParquetColumn:
     def _largest_page(self, chunk: Any) -> int:
         """The bytes of the largest page of a chunk: no value is longer, but a value can be repeated often."""
         try:
-            with Path(self._file).open("rb") as file:
+            with _opened(self._file) as file:
                 largest = max(page_sizes(file, chunk), default=0)
         except PageHeaderError as error:
             raise incomplete(self._file, error) from None
@@ -165,10 +166,13 @@ def open_parquet_file(name: str) -> Any:
     arrow = require("pyarrow", extra="parquet", purpose="reading Parquet")
     parquet = require("pyarrow.parquet", extra="parquet", purpose="reading Parquet")
     try:
-        if not Path(name).is_file():
-            raise DataError(f"there is no file {name}: Parquet is read from files only")
-        with Path(name).open("rb"):  # pyarrow's error would not say that the permission is missing
-            opened = parquet.ParquetFile(name)
+        if is_url(name):
+            opened = parquet.ParquetFile(open_url(name))
+        else:
+            if not Path(name).is_file():
+                raise DataError(f"there is no file {name}: Parquet is read from files only")
+            with Path(name).open("rb"):  # pyarrow's error would not say that the permission is missing
+                opened = parquet.ParquetFile(name)
         check_column_names(name, opened.schema_arrow.names)
     except PermissionError:
         raise DataError(f"no permission to read {name}: change it (chmod u+r), or copy the file") from None
@@ -183,6 +187,10 @@ def open_parquet_file(name: str) -> Any:
             f"{name} has more than {allowed:,} bytes after decompression: {raise_it('max_unpacked_bytes')}"
         )
     return opened
+
+
+def _opened(name: str) -> BinaryIO:
+    return open_url(name) if is_url(name) else Path(name).open("rb")
 
 
 def incomplete(name: str, error: Exception | str) -> UnreadableColumnError:
