@@ -105,6 +105,8 @@ def search(
 
     Example: tercet search faq.tercet "My card was declined"
     """
+    from tercet.retrieve import Retriever
+
     check_k(k)
     if context and contexts:
         raise InputError("give CONTEXT or --contexts, and only one of them")
@@ -128,7 +130,7 @@ def search(
     retriever = open_index(path, model, precision)
     searcher = _with_shards(retriever, shard or [])
     searcher.reranker = second
-    opened = [retriever] if searcher is retriever else searcher.shards
+    opened = [retriever] if isinstance(searcher, Retriever) else searcher.shards
     _check_columns(opened, show or [])
     searched = _searched(opened, wanted)
     if not searched and not as_json:

@@ -52,7 +52,9 @@ def shown(name: str) -> str:
 
 def _file_system(name: str) -> tuple[Any, str]:
     if urlsplit(name).password:
-        raise DataError(f"{shown(name)} must not contain a password: set it in the environment (docs/scale.md)")
+        raise DataError(
+            f"{shown(name)} must not contain a password: set it in the environment (docs/scale.md)"
+        )
     arrow = require("pyarrow", extra="parquet", purpose="reading URLs")
     fs = require("pyarrow.fs", extra="parquet", purpose="reading URLs")
     try:

@@ -46,11 +46,10 @@ class InProcess:
             yield Done(part, self._work.run(part.records))
 
 
-class Job(NamedTuple):
-    """What is to be done with which rows."""
+class Rows(NamedTuple):
+    """The input of a job."""
 
-    task: Task
-    records: Callable[[], Iterable[Record]]
+    read: Callable[[], Iterable[Record]]
     """Reads the rows from the first one on."""
     description: Mapping[str, Any]
     """What a restarted job must have in common with this one: the command, its input and its options."""
@@ -58,24 +57,27 @@ class Job(NamedTuple):
 
 
 def run_job(
-    job: Job,
+    task: Task,
+    rows: Rows,
     out: Path,
     workers: WorkersConfig | None = None,
     *,
     finish: Callable[[ShardFolder], Mapping[str, Any]] = lambda _: {},
+    reuse: bool = False,
     on_progress: Progress | None = None,
 ) -> ShardFolder:
     """Do all parts of a job that the folder does not have yet; returns the folder of its shards.
 
     Args:
         finish: the results of all shards, for the manifest.
+        reuse: whether a finished job is used as it is, instead of being an error.
         on_progress: called with the number of rows done since the last call.
     """
-    folder = ShardFolder(out, {**job.description, "rows_per_shard": job.rows_per_shard})
+    folder = ShardFolder(out, {**rows.description, "rows_per_shard": rows.rows_per_shard}, reuse=reuse)
     progress = on_progress or (lambda _: None)
-    with folder.writer(), _pool(job.task, workers or WorkersConfig()) as pool:
+    with folder.writer(), _pool(task, workers or WorkersConfig()) as pool:
         folder.check_facts(pool.facts())
-        for part, table in pool.run(_missing(job, folder, progress)):
+        for part, table in pool.run(_missing(rows, folder, progress)):
             if table.num_rows != len(part.records):
                 raise InputError(f"a part of {len(part.records)} rows became {table.num_rows} rows")
             folder.write(table, number=part.number, first_row=part.first_row, digest=part.digest)
@@ -98,10 +100,10 @@ def _pool(task: Task, workers: WorkersConfig) -> Iterator[Pool]:
         yield pool
 
 
-def _missing(job: Job, folder: ShardFolder, progress: Progress) -> Iterator[Part]:
+def _missing(rows: Rows, folder: ShardFolder, progress: Progress) -> Iterator[Part]:
     """The parts without a shard, if the rows of the others are still the same."""
     earlier, count = dict(folder.done), 0
-    for part in parts_of(job.records(), job.rows_per_shard):
+    for part in parts_of(rows.read(), rows.rows_per_shard):
         shard, count = earlier.get(part.number), count + 1
         if shard is None:
             yield part

@@ -1,12 +1,12 @@
 """The rows of the input as records: what a kind of work needs of them, and what it passes on."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
-from itertools import chain
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, count
 from pathlib import Path
 
 from tercet.data.as_json import as_json
 from tercet.data.columns import context_and_rest, filled, pair_and_rest, text_and_rest, with_all, with_text
+from tercet.data.problems import gathered
 from tercet.data.rows import SUFFIXES, Row
 from tercet.data.sources import open_source, rows_in
 from tercet.errors import DataError
@@ -24,7 +24,9 @@ def input_files(name: str) -> list[str]:
     if is_url(name):
         found = list_url(name)
     elif Path(name).is_dir():
-        found = [str(file) for file in sorted(Path(name).rglob("*")) if file.is_file()]
+        inside = (file.relative_to(name) for file in Path(name).rglob("*") if file.is_file())
+        seen = (file for file in inside if not any(part.startswith(".") for part in file.parts))
+        found = [str(Path(name) / file) for file in sorted(seen)]
     else:
         return [name]
     files = [file for file in found if Path(file.removesuffix(".gz")).suffix.lower() in SUFFIXES]
@@ -56,10 +58,13 @@ def text_records(
     """``id``, ``text`` and ``metadata`` of each row; ``contexts`` may be lists of turns."""
     default = "context" if contexts else "text"
     read = context_and_rest if contexts else text_and_rest
-    kept = with_text(rows, column, default=default) if skip_empty else rows
-    for number, row in enumerate(kept):
+    kept, numbers = with_text(rows, column, default=default) if skip_empty else rows, count()
+
+    def record(row: Row) -> Record:
         text, rest = read(row, column)
-        yield {"text": text, **_id_and_rest(row, rest, id_column, number)}
+        return {"text": text, **_id_and_rest(row, rest, id_column, next(numbers))}
+
+    return gathered(kept, record)
 
 
 def pair_records(
@@ -67,14 +72,17 @@ def pair_records(
 ) -> Iterator[Record]:
     """``id``, ``context``, ``candidate`` and ``metadata`` of each row."""
     kept = with_all(rows, (context, candidate)) if skip_empty else rows
-    alike = _Alike()
-    for number, row in enumerate(kept):
+    alike, numbers = Alike(), count()
+
+    def record(row: Row) -> Record:
         left, right, rest = pair_and_rest(row, context=context, candidate=candidate)
-        left = alike.checked(left, row.location)
-        yield {"context": left, "candidate": right, **_id_and_rest(row, rest, id_column, number)}
+        own = {"context": alike.checked(left, row.location), "candidate": right}
+        return {**own, **_id_and_rest(row, rest, id_column, next(numbers))}
+
+    return gathered(kept, record)
 
 
-class _Alike:
+class Alike:
     """Contexts that are all strings or all lists of turns, because a Parquet column has one type."""
 
     def __init__(self) -> None:
@@ -102,15 +110,3 @@ def _id_and_rest(row: Row, rest: dict[str, object], id_column: str | None, numbe
         )
     others = {name: value for name, value in rest.items() if name != key}
     return {"id": str(number) if key is None else str(filled(row, key)), "metadata": as_json(others)}
-
-
-Reader = Callable[[Iterable[Row]], Iterator[Record]]
-
-
-def reading(names: Sequence[str], file: FileConfig, read: Reader) -> Callable[[], Iterator[Record]]:
-    """A function that reads the records of files from the first one on."""
-    return partial(_read, tuple(names), file, read)
-
-
-def _read(names: Sequence[str], file: FileConfig, read: Reader) -> Iterator[Record]:
-    return read(input_rows(names, file))

@@ -51,14 +51,15 @@ def shard_name(number: int) -> str:
 class ShardFolder:
     """The output of one job. Only one process may write to it."""
 
-    def __init__(self, path: Path, job: Mapping[str, Any]) -> None:
+    def __init__(self, path: Path, job: Mapping[str, Any], *, reuse: bool = False) -> None:
         self.path = path
+        self._reuse = reuse
         self.job = dict(job)
         self.done: dict[int, Shard] = {}
 
     @contextmanager
     def writer(self) -> Iterator[None]:
-        """Be the only writer, in a new folder or that of the same unfinished job, whose shards are ``done``."""
+        """Be the only writer, in a new folder or that of the same unfinished job."""
         check_parent(self.path)
         if self.path.exists() and not self.path.is_dir():
             raise OutputError(f"{self.path} is a file: a job needs a folder")
@@ -108,6 +109,12 @@ class ShardFolder:
         totals = {"finished": True, "rows": rows, **results, "shards": listed}
         write_json(self.path / MANIFEST, {**self.job, **totals})
 
+    def remove(self) -> None:
+        """Delete the shards and the folder; files of others stay."""
+        for shard in self.done.values():
+            (self.path / shard.name).unlink(missing_ok=True)
+        self._remove_empty()
+
     def _start(self) -> None:
         """Read what an earlier run of the job has finished, or write the first manifest."""
         manifest = self.path / MANIFEST
@@ -116,7 +123,7 @@ class ShardFolder:
             write_json(manifest, {**self.job, "finished": False})
             return
         found = read_json(manifest)
-        if found.get("finished"):
+        if found.get("finished") and not self._reuse:
             raise OutputError(f"{self.path} has a finished job: choose another folder, or remove it first")
         different = [name for name, value in _plain(self.job).items() if found.get(name) != value]
         if different:
@@ -143,7 +150,7 @@ class ShardFolder:
                 self.done[shard.number] = shard
 
     def _remove_empty(self) -> None:
-        """A job that made nothing leaves no folder behind."""
+        """Delete a folder without shards."""
         for name in (MANIFEST, FINISHED_SHARDS, LOCK):
             (self.path / name).unlink(missing_ok=True)
         if not any(self.path.iterdir()):
