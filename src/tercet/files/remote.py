@@ -1,6 +1,7 @@
 """Files at URLs such as ``s3://bucket/key``, through the file systems of pyarrow."""
 
-from typing import Any, BinaryIO, cast
+from io import BufferedReader
+from typing import Any, BinaryIO
 from urllib.parse import urlsplit
 
 from tercet.errors import DataError
@@ -19,7 +20,7 @@ def open_url(name: str) -> BinaryIO:
     """The file at a URL, which can be read from any position."""
     files, path = _file_system(name)
     try:
-        return cast("BinaryIO", files.open_input_file(path))
+        return BufferedReader(files.open_input_file(path))  # which reads lines too
     except FileNotFoundError:
         raise DataError(f"there is no file {shown(name)}: check the name") from None
     except OSError as error:

@@ -70,9 +70,11 @@ class ShardFolder:
             self.path.mkdir(exist_ok=True)
         with exclusive(self.path / LOCK, self._refuse):
             self._start()
-            yield
-        if not self.done:
-            self._remove_empty()
+            try:
+                yield
+            finally:
+                if is_new and not self.done:  # a typo must not leave a folder behind
+                    self._remove_empty()
 
     def check_facts(self, facts: Mapping[str, Any]) -> None:
         """Record the facts of the workers; raise if the shards that exist were made with others."""
