@@ -43,6 +43,7 @@ _HOMES = {
     "training.run": ("run_recipe",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+_NEED_TORCH = {"scorers.bi", "scorers.cross", "scorers.match", "scorers.poly", "training.run"}
 _ROOMS = ("errors", "index")
 
 __all__ = [
@@ -81,4 +82,9 @@ def __getattr__(name: str) -> object:
         return import_module(f"tercet.{name}")
     if name not in _HOME_OF:
         raise AttributeError(f"module 'tercet' has no attribute {name!r}")
-    return getattr(import_module(f"tercet.{_HOME_OF[name]}"), name)
+    home = _HOME_OF[name]
+    if home in _NEED_TORCH:
+        from tercet.extras import require_torch
+
+        require_torch(f"tercet.{name}", extra="train" if home.startswith("training") else "torch")
+    return getattr(import_module(f"tercet.{home}"), name)

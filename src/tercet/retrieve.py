@@ -18,6 +18,7 @@ from tercet.index.conditions import Where
 from tercet.index.export import export_items
 from tercet.index.item_forms import ItemLike, item_of
 from tercet.index.items import Item, items_digest
+from tercet.index.lexical import has_tantivy
 from tercet.index.owners import Owner
 from tercet.index.reading import get_items, stored_items
 from tercet.index.repair import Encoding, repair
@@ -52,7 +53,7 @@ class Retriever(AsyncRetrieval):
         reranker: a cross-encoder that reorders the first candidates, or the name or path of one.
         path: the folder, usually ``*.tercet``. Default: a temporary one, which ``save`` can copy.
         storage: ``float32``, or ``bfloat16`` or ``int8``, which need half and a quarter of the space.
-        lexical: whether to build a lexical index (BM25) too.
+        lexical: whether to build a lexical index (BM25) too. Default: if tantivy is installed.
         chunk: how to split long candidates into chunks, or the number of tokens of a chunk. A candidate is
             then as good as its best chunk. Default: no chunks; a long candidate is truncated.
     """
@@ -64,7 +65,7 @@ class Retriever(AsyncRetrieval):
         reranker: Scorer | str | PathLike[str] | None = None,
         path: str | PathLike[str] | None = None,
         storage: Storage = "float32",
-        lexical: bool = True,
+        lexical: bool | None = None,
         chunk: ChunkConfig | int | None = None,
         precision: Precision = "fp32",
         device: str | None = None,
@@ -80,7 +81,7 @@ class Retriever(AsyncRetrieval):
             folder,
             self.scorer.width,
             storage=storage,
-            lexical=lexical,
+            lexical=has_tantivy() if lexical is None else lexical,
             chunked=self.chunk is not None,
             metadata={
                 "kind": self.scorer.kind,

@@ -1,7 +1,9 @@
 """The engine, with a model whose results are known and whose time is under control."""
 
 import asyncio
+import gc
 import threading
+import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
@@ -348,16 +350,16 @@ def test_a_request_that_would_wait_too_long_is_refused() -> None:
 
 def test_the_engine_is_full_if_no_model_takes_another_text() -> None:
     async def scenario(engine: Engine, model: LetterModel) -> None:
-        assert not engine.is_full
+        assert not engine.is_full()
         model.gate.clear()
         first = asyncio.create_task(lengths(engine, *(f"{number:050}" for number in range(40))))
         await until(lambda: queue_of(engine).running > 0)
-        assert engine.is_full
+        assert engine.is_full()
         await engine.load("other", LetterModel)
-        assert not engine.is_full
+        assert not engine.is_full()
         model.gate.set()
         await first
-        assert not engine.is_full
+        assert not engine.is_full()
 
     play(scenario, EngineConfig(turn_tokens=64, max_wait_seconds=0.01))
 
@@ -367,10 +369,10 @@ def test_the_engine_is_full_if_enough_tokens_wait() -> None:
         model.gate.clear()
         first = asyncio.create_task(lengths(engine, "first"))
         await until(lambda: queue_of(engine).running > 0)
-        assert not engine.is_full
+        assert not engine.is_full()
         waiting = asyncio.create_task(lengths(engine, "a" * 8, "b" * 8, "c" * 8))
         await until(lambda: queue_of(engine).tokens == 24)
-        assert engine.is_full
+        assert engine.is_full()
         model.gate.set()
         await asyncio.gather(first, waiting)
 
@@ -515,6 +517,20 @@ def test_models_are_loaded_and_unloaded_while_others_work() -> None:
         assert ((await waiting)[0].value, (await second)[0].value) == (4, 6)
         assert other.released == 1
         assert await lengths(engine, "still here") == [10]
+
+    play(scenario)
+
+
+def test_a_model_that_was_unloaded_is_not_kept_in_memory() -> None:
+    async def scenario(engine: Engine, model: LetterModel) -> None:
+        await engine.load("other", LetterModel)
+        await engine.run("other", "candidate", ["text"])
+        other = weakref.ref(engine._models["other"].model)
+        assert other() is not None
+        await engine.unload("other")
+        await lengths(engine, "another text")  # the engine's threads forget what they did last
+        gc.collect()
+        assert other() is None
 
     play(scenario)
 

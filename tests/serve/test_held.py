@@ -56,7 +56,7 @@ def test_a_request_is_refused_before_its_body_arrives_if_all_queues_are_full(ser
     server.gate.clear()
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(httpx.post, f"{server.url}/v1/rank", json=RANK, timeout=30)
-        wait_until(lambda: server.service.engine.is_full)
+        wait_until(lambda: server.service.engine.is_full())
         with send(server, "/v1/rank", RANK, only_head=True) as connection:
             answer = b"".join(iter(lambda: connection.recv(65536), b""))  # until the server closes it
         assert httpx.get(f"{server.url}/v1/models").status_code == 200
@@ -64,7 +64,7 @@ def test_a_request_is_refused_before_its_body_arrives_if_all_queues_are_full(ser
         assert first.result().status_code == 200
     head, _, body = answer.partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 429")
-    assert b"retry-after: 1" in head
+    assert b"retry-after: 2" in head
     assert json.loads(body)["error"]["type"] == "overloaded"
     assert httpx.post(f"{server.url}/v1/rank", json=RANK).status_code == 200
 

@@ -105,6 +105,13 @@ def test_a_request_that_would_be_answered_too_late_is_refused() -> None:
         line.admit(12, busy_models=2)
 
 
+def test_a_single_token_that_waits_makes_a_queue_busy() -> None:
+    line = queue(answer_seconds=20 / FIRST_GUESS)
+    line.push(waiting(1))
+    with pytest.raises(OverloadedError, match="request_seconds"):
+        line.admit(20)
+
+
 def test_an_idle_queue_tries_a_request_however_long_it_seems() -> None:
     line = queue(answer_seconds=20 / FIRST_GUESS)
     line.admit(1000)

@@ -14,7 +14,7 @@ from typing import Any
 from tercet.errors import OutputError
 from tercet.files.atomic import check_parent, full_disk_named, new_file, writing
 from tercet.files.lock import exclusive
-from tercet.files.structured import write_json
+from tercet.files.structured import json_text, write_json
 from tercet.training.run_folder import RunFolder
 
 MARK = "augment.json"
@@ -173,7 +173,7 @@ def complete_lines(file: Path) -> int:
 
 def as_json(inputs: Mapping[str, Any]) -> dict[str, Any]:
     """The inputs as JSON reads them back: tuples become lists."""
-    plain: dict[str, Any] = json.loads(json.dumps(inputs, sort_keys=True))
+    plain: dict[str, Any] = json.loads(json_text(inputs))
     return plain
 
 

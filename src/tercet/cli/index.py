@@ -76,7 +76,10 @@ def build(
     model: DualModelOption = "bi",
     precision: PrecisionOption = "fp32",
     storage: Annotated[Storage, typer.Option(help="Data type of the stored vectors.")] = "float32",
-    lexical: Annotated[bool, typer.Option(help="Also build a lexical index (BM25).")] = True,
+    lexical: Annotated[
+        bool | None,
+        typer.Option(help="Also build a lexical index (BM25).", show_default="if tantivy is installed"),
+    ] = None,
     chunk: ChunkOption = None,
     chunk_overlap: ChunkOverlapOption = 0,
     chunk_boundary: ChunkBoundaryOption = "sentences",
@@ -93,6 +96,7 @@ def build(
     """
     files = input_files(file_format, delimiter=delimiter, encoding=encoding, skip_empty=skip_empty)
     is_new = not out.exists()
+    lexical = _wants_lexical(lexical)
     chunks = chunk_config(chunk, chunk_overlap, chunk_boundary)
     source = build_source(
         file,
@@ -343,6 +347,19 @@ def open_index(path: Path, model: str | None, precision: Precision) -> "Retrieve
             stacklevel=1,
         )
     return retriever
+
+
+def _wants_lexical(given: bool | None) -> bool:
+    """Whether to build a lexical index; a note says so if there is none only because tantivy is missing."""
+    from tercet.index.lexical import has_tantivy
+
+    if given is None and not has_tantivy():
+        warnings.warn(
+            "builds no lexical index (BM25), which --mode lexical and hybrid search: pip install "
+            "'tercet[lexical]' before the build for one",
+            stacklevel=1,
+        )
+    return has_tantivy() if given is None else given
 
 
 def _open_or_create(

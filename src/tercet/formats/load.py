@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 from tercet.errors import InputError, UnsupportedModelError
-from tercet.extras import require_package
+from tercet.extras import require_package, require_torch
 from tercet.formats.fingerprints import stored_fingerprint
 from tercet.formats.kinds_of_folders import kind_of
 from tercet.formats.sources import resolve_model
@@ -72,6 +72,8 @@ def load(
         if fingerprint is not None:
             with suppress(UnsupportedModelError):
                 return _load_compiled(folder, fingerprint, precision=precision, device=None)
+    asked = runtime == "torch" or device is not None
+    require_torch("the torch runtime" if asked else f"the model {source}")
     from tercet.formats.load_torch import load_torch  # imports torch, which takes seconds
 
     return load_torch(folder, precision=precision, device=device)
@@ -86,8 +88,10 @@ def _runtime_of_environment() -> Runtime | None:
 
 
 def prefers_openvino() -> bool:
-    """Whether OpenVINO is installed and no NVIDIA GPU is visible, which torch would use."""
-    return find_spec("openvino") is not None and not any(Path(device).exists() for device in GPU_DEVICES)
+    """Whether OpenVINO is installed, and no NVIDIA GPU is visible, which an installed torch would use."""
+    if find_spec("openvino") is None:
+        return False
+    return not any(Path(device).exists() for device in GPU_DEVICES) or find_spec("torch") is None
 
 
 def _load_compiled(
@@ -108,6 +112,7 @@ def _load_compiled(
 
 
 def _in_torch(folder: Path) -> Any:
+    require_torch(f"this call, of the model in {folder},")
     from tercet.formats.load_torch import load_torch
 
     return load_torch(folder, device="cpu")

@@ -73,6 +73,8 @@ def _repair_database(store: Store) -> None:
             database.restore_types(table)
         modified = database.modified("metadata")
         database.delete_rows("metadata", "name", [name for name in modified if name in DERIVED_SETTINGS])
+    if database.is_modified("metadata"):  # nothing can be encoded or written without the right settings
+        raise _unrepaired(store, problems(store))
 
 
 def _accept_losses(store: Store) -> None:
@@ -84,7 +86,9 @@ def _accept_losses(store: Store) -> None:
 def _repair_vectors(store: Store, encoding: Encoding) -> int:
     """Drop vectors that were damaged, or that belong to no candidate, and encode those that are missing."""
     with store.database.transaction():
-        store.database.delete_rows("segments", "name", list(store.segments.problems()))
+        modified = store.database.modified("segments")
+        store.database.delete_rows("segments", "name", [*modified, *store.segments.problems()])
+        store.database.record_total("segments")
         for table in ("buffered", "chunks") if store.is_chunked else ("buffered",):
             store.database.delete_rows(table, "number", store.database.modified(table))
         store.owners.delete_orphans()

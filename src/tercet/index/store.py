@@ -211,6 +211,7 @@ class Store:
         with self._writing, exclusive(self.path / LOCK, self._refuse):
             if not repairing:
                 self.database.check_integrity()
+                self.database.check_lists()
             self.segments.sweep()
             if not repairing:
                 self._update_lexical()
