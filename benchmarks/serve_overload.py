@@ -5,7 +5,8 @@ python benchmarks/serve_overload.py
 
 The server has its default settings. Each round measures the capacity with 8 clients, then sends a tenth of it
 ("unloaded"), and then ten times as much ("overload"), both at a fixed rate, whatever the server does. k6 runs
-on the same cores as the server, at a low priority, as if it had a machine of its own. "Server" is what the server's own log says.
+on the same cores as the server, at a low priority, as if it had a machine of its own. "Server" is what the
+server's own log says.
 """
 
 import argparse
@@ -74,7 +75,8 @@ def main() -> None:
 def show(round_: int, load: str, row: dict) -> None:
     yes, no = row["accepted"], row["refused"]
     print(
-        f"| {round_ + 1} | {load} | {row['rate']:.0f} | {yes['count']} | {yes['median']:.0f}, {yes['p99']:.0f} "
+        f"| {round_ + 1} | {load} | {row['rate']:.0f} | {yes['count']} | {yes['median']:.0f}, "
+        f"{yes['p99']:.0f} "
         f"| {row['server_p99']:.0f} | {no['count']} | {no['median']:.1f}, {no['p99']:.1f} "
         f"| {row['other']['count']} | {row['dropped']} | {os.getloadavg()[0]:.1f} |",
         flush=True,

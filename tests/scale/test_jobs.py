@@ -13,8 +13,8 @@ import pytest
 from tests.conftest import SENTENCES
 
 import tercet
+from tercet.data.remote import list_url, open_url, shown
 from tercet.errors import DataError, InputError, OutputError
-from tercet.files.remote import list_url, open_url, shown
 from tercet.interchange.files import open_vector_files
 from tercet.retrieve import Retriever
 from tercet.scale.job import Rows, run_job

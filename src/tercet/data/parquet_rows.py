@@ -7,9 +7,9 @@ from typing import Any, BinaryIO
 from tercet.data.delimited import check_column_names
 from tercet.data.parquet_pages import PageHeaderError, page_sizes
 from tercet.data.parquet_values import UnreadableColumnError, json_values
+from tercet.data.remote import is_url, open_url
 from tercet.errors import DataError
 from tercet.extras import require
-from tercet.files.remote import is_url, open_url
 from tercet.settings.limits import current_limits, exceeds, raise_it
 
 BATCH_ROWS = 256

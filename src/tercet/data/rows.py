@@ -13,8 +13,8 @@ from tercet.data.decoding import Lines, is_wide, marked_encoding, numbered_lines
 from tercet.data.delimited import csv_rows, tsv_rows
 from tercet.data.json_rows import json_array_rows, json_line_rows
 from tercet.data.parquet_rows import parquet_rows
+from tercet.data.remote import is_url, open_url
 from tercet.errors import DataError
-from tercet.files.remote import is_url, open_url
 from tercet.settings.files import FORMATS, FileConfig, Format
 
 STDIN = "-"

@@ -7,10 +7,10 @@ from pathlib import Path
 from tercet.data.as_json import as_json
 from tercet.data.columns import context_and_rest, filled, pair_and_rest, text_and_rest, with_all, with_text
 from tercet.data.problems import gathered
+from tercet.data.remote import is_url, list_url
 from tercet.data.rows import SUFFIXES, Row
 from tercet.data.sources import open_source, rows_in
 from tercet.errors import DataError
-from tercet.files.remote import is_url, list_url
 from tercet.files.structured import not_finite_places
 from tercet.scale.work import Record
 from tercet.settings.files import FileConfig
