@@ -5,7 +5,7 @@ BIN := .venv/bin
 READY := .venv/ready
 ALL_READY := .venv/all-ready
 
-.PHONY: demo test test-all lint bench fuzz kills mutants openapi research-test results clean
+.PHONY: demo test test-all lint dist bench fuzz kills mutants openapi research-test results clean
 
 demo: $(READY)
 	@$(BIN)/tercet demo
@@ -34,6 +34,11 @@ bench: $(READY)
 	$(BIN)/python benchmarks/index_speed.py
 	$(BIN)/python benchmarks/pairs_speed.py
 	$(BIN)/python benchmarks/sampling_speed.py
+
+# The packages to upload. A wheel that is built otherwise names a folder of this machine.
+dist: $(READY)
+	TERCET_RELEASE=1 $(BIN)/python -m hatchling build -d dist
+	cd packages/minilm && ../../$(BIN)/python -m hatchling build -d ../../dist
 
 mutants: $(READY)
 	OMP_NUM_THREADS=1 nice $(BIN)/python tests/mutants/run.py

@@ -11,8 +11,9 @@ import tercet
 from tercet.errors import InputError, StaleIndexError, UnmatchedConditionError
 from tercet.index.conditions import Where
 from tercet.index.items import Item
+from tercet.index.ranking import reciprocal_rank_fusion
 from tercet.records import Certainty, Hit, Hits
-from tercet.retrieve import Retriever, reciprocal_rank_fusion
+from tercet.retrieve import Retriever
 from tercet.settings.models import PolyConfig
 from tercet.sharded import ShardedRetriever, merged
 from tests.conftest import SENTENCES

@@ -64,6 +64,10 @@ class LockedIndexError(TercetError):
     """Another process is writing to the index."""
 
 
+class DatabaseError(TercetError):
+    """A database that holds an index cannot be reached, refuses, or takes too long."""
+
+
 class WorkerError(TercetError):
     """The workers of a bulk job cannot be reached, or die at the same rows again and again."""
 

@@ -10,9 +10,10 @@ from tercet.errors import InputError, StaleIndexError, UnmatchedConditionError
 from tercet.index.conditions import Condition, Where, conditions_of
 from tercet.index.item_forms import ItemLike, item_of
 from tercet.index.items import Item
+from tercet.index.ranking import reciprocal_rank_fusion
 from tercet.inputs import check_choice, check_context, check_contexts, check_k, check_many, listed
 from tercet.records import Certainty, Codes, Context, Hit, Hits, Progress
-from tercet.retrieve import FUSION_DEPTH, RERANK_DEPTH, Retriever, reciprocal_rank_fusion, reranked
+from tercet.retrieve import FUSION_DEPTH, RERANK_DEPTH, Retriever, reranked
 from tercet.retrieve_async import AsyncRetrieval
 from tercet.scorers.scorer import Scorer
 from tercet.settings.index import MODES, Mode

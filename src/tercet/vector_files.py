@@ -1,14 +1,15 @@
 """Indexes to files of vectors and back: Parquet, ``.npy`` and faiss, without encoding a text again."""
 
 import warnings
+from collections.abc import Generator
+from contextlib import closing
 from os import PathLike
 from pathlib import Path
 
 from tercet.arrays import unit_vectors
 from tercet.errors import InputError, StaleIndexError
 from tercet.formats.sources import stored_model
-from tercet.index.export import stored_batches
-from tercet.index.store import Store
+from tercet.index.protocol import CandidateStore
 from tercet.interchange.batches import ROWS_AT_ONCE, VectorBatch, VectorSource, after, checked, regrouped
 from tercet.interchange.files import kind_of_file
 from tercet.interchange.origin import Origin
@@ -17,7 +18,7 @@ from tercet.retrieve import Retriever
 from tercet.scorers.dual_scorer import DualScorer
 
 
-def export_vectors(store: Store, path: str | PathLike[str], *, overwrite: bool = False) -> int:
+def export_vectors(store: CandidateStore, path: str | PathLike[str], *, overwrite: bool = False) -> int:
     """Write id, text, metadata and vector of each candidate; returns how many.
 
     Args:
@@ -25,19 +26,31 @@ def export_vectors(store: Store, path: str | PathLike[str], *, overwrite: bool =
             them.
     """
     kind = kind_of_file(Path(path))
-    with stored_batches(store) as batches:
-        named = (VectorBatch(items, vectors) for items, vectors in batches)
-        return kind.write(Path(path), named, origin_of(store), overwrite=overwrite)
+    if store.is_chunked:
+        raise InputError(f"{store.name} has a vector for each chunk: export its candidates to JSONL")
+    with closing(_with_vectors(store)) as batches:
+        return kind.write(Path(path), batches, origin_of(store), overwrite=overwrite)
 
 
-def origin_of(store: Store) -> Origin:
+def _with_vectors(store: CandidateStore) -> Generator[VectorBatch, None, None]:
+    """All candidates with their vectors, of which there must be one."""
+    is_empty = True
+    for items, vectors in store.batches(with_vectors=True):
+        if vectors is not None and items:
+            is_empty = False
+            yield VectorBatch(items, vectors)
+    if is_empty:
+        raise InputError(f"{store.name} has no candidates to export")
+
+
+def origin_of(store: CandidateStore) -> Origin:
     """The model of an index, as a file of its vectors names it."""
     return Origin(
         fingerprint=store.metadata("fingerprint"),
         kind=store.metadata("kind"),
         model=store.metadata("model"),
         width=store.width,
-        storage=store.storage,
+        storage=store.summary()["storage"],
     )
 
 
@@ -61,7 +74,7 @@ def import_vectors(
     check_origin(source, retriever.scorer)
     name = name or str(source.path)
     if retriever.store.metadata("source") not in (None, name):
-        raise InputError(f"{retriever.path} contains other candidates: choose another folder")
+        raise InputError(f"{retriever.name} contains other candidates: choose another one")
     done = int(retriever.store.metadata("done") or 0)
     if on_progress is not None and done:
         on_progress(done)

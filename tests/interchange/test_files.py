@@ -13,7 +13,7 @@ from tests.conftest import SENTENCES
 
 import tercet
 from tercet.errors import DataError, InputError, OutputError, StaleIndexError
-from tercet.index.store import Store
+from tercet.index.protocol import CandidateStore
 from tercet.interchange.batches import VectorBatch, after, regrouped
 from tercet.interchange.files import KINDS, open_vector_files
 from tercet.retrieve import Retriever
@@ -34,7 +34,7 @@ def retriever(tiny: tercet.BiEncoder) -> Retriever:
     return made
 
 
-def stored(store: Store) -> tuple[list[tuple[str, str, object]], np.ndarray]:
+def stored(store: CandidateStore) -> tuple[list[tuple[str, str, object]], np.ndarray]:
     with_vectors = store_batches(store)
     items = [item for batch in with_vectors for item in batch.items]
     return [(item.id, item.text, item.metadata) for item in items], np.concatenate(
@@ -42,11 +42,8 @@ def stored(store: Store) -> tuple[list[tuple[str, str, object]], np.ndarray]:
     )
 
 
-def store_batches(store: Store) -> list[VectorBatch]:
-    from tercet.index.export import stored_batches
-
-    with stored_batches(store) as batches:
-        return [VectorBatch(*batch) for batch in batches]
+def store_batches(store: CandidateStore) -> list[VectorBatch]:
+    return [VectorBatch(*batch) for batch in store.batches(with_vectors=True)]
 
 
 @pytest.mark.parametrize("suffix", KINDS)

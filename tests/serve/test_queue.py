@@ -112,6 +112,13 @@ def test_a_single_token_that_waits_makes_a_queue_busy() -> None:
         line.admit(20)
 
 
+def test_a_queue_with_a_single_token_has_no_room_for_more_than_it_holds() -> None:
+    line = queue(max_queued_tokens=30)
+    line.push(waiting(1))
+    with pytest.raises(OverloadedError, match="the queue is full: 1 tokens wait"):
+        line.admit(40)
+
+
 def test_an_idle_queue_tries_a_request_however_long_it_seems() -> None:
     line = queue(answer_seconds=20 / FIRST_GUESS)
     line.admit(1000)

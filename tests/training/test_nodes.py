@@ -48,11 +48,13 @@ def start(script: Path, *arguments: str) -> list["subprocess.Popen[bytes]"]:
         "GLOO_SOCKET_IFNAME": "lo",
     }
     command = [*launch, *meeting, str(script), *arguments]
-    return [subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.DEVNULL) for _ in range(2)]
+    with script.with_suffix(".log").open("wb") as log:
+        return [subprocess.Popen(command, cwd=ROOT, env=environment, stderr=log) for _ in range(2)]
 
 
-def finish(agents: list["subprocess.Popen[bytes]"]) -> None:
-    assert [agent.wait(timeout=600) for agent in agents] == [0, 0]
+def finish(agents: list["subprocess.Popen[bytes]"], script: Path) -> None:
+    ended = [agent.wait(timeout=600) for agent in agents]
+    assert ended == [0, 0], script.with_suffix(".log").read_text()[-5000:]
 
 
 def kill(agent: "subprocess.Popen[bytes]") -> None:
@@ -66,7 +68,7 @@ def kill(agent: "subprocess.Popen[bytes]") -> None:
 def test_two_nodes_have_the_gradient_of_the_joined_batch(tiny_folder: FolderOf, tmp_path: Path) -> None:
     script = tmp_path / "half.py"
     script.write_text(HALF_A_BATCH)
-    finish(start(script, str(tiny_folder("bert")), str(tmp_path / "gradients.pt")))
+    finish(start(script, str(tiny_folder("bert")), str(tmp_path / "gradients.pt")), script)
     averaged = torch.load(tmp_path / "gradients.pt", weights_only=True)
     joined = gradients(tiny_folder("bert"), EXAMPLES)
     largest = max(float(gradient.abs().max()) for gradient in joined.values())
@@ -80,7 +82,7 @@ def whole(tiny_folder: FolderOf, tmp_path_factory: pytest.TempPathFactory) -> Pa
     """A run that no node interrupted."""
     folder = tmp_path_factory.mktemp("whole")
     (folder / "train.py").write_text(TRAIN)
-    finish(start(folder / "train.py", str(tiny_folder("bert")), str(folder / "run")))
+    finish(start(folder / "train.py", str(tiny_folder("bert")), str(folder / "run")), folder / "train.py")
     return folder / "run"
 
 
@@ -98,7 +100,7 @@ def test_a_run_goes_on_after_a_node_has_died(
     kill(agents[dead])
     kill(agents[1 - dead])  # which would wait for the dead one
     assert not (tmp_path / "run" / "model").exists()
-    finish(start(script, str(tiny_folder("bert")), str(tmp_path / "run"), "resume"))
+    finish(start(script, str(tiny_folder("bert")), str(tmp_path / "run"), "resume"), script)
     left, right = (load_file(run / "model" / "model.safetensors") for run in (whole, tmp_path / "run"))
     assert left.keys() == right.keys()
     for name, weight in left.items():

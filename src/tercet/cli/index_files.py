@@ -1,21 +1,24 @@
 """``tercet index export`` and ``import``: the candidates of an index, with their vectors, as files."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from tercet.cli.build_source import build_source, check_out
-from tercet.cli.index import IndexArgument
+from tercet.cli.index import (
+    IndexArgument,
+    NewAddressOption,
+    NewFolderOption,
+    open_or_create,
+    opened,
+    place_of,
+    wants_lexical,
+)
 from tercet.cli.options import OverwriteOption, PrecisionOption, spinner
 from tercet.cli.progress import counting
 from tercet.errors import InputError, InterruptedRunError, TercetError
 from tercet.settings.index import Storage
-from tercet.settings.models import Precision
-
-if TYPE_CHECKING:
-    from tercet.interchange.batches import VectorSource
-    from tercet.retrieve import Retriever
 
 
 def export(
@@ -37,13 +40,9 @@ def export(
 
     Example: tercet index export faq.tercet -o faq.parquet
     """
-    from tercet.index.store import Store
-
     if out.suffix == ".jsonl":
-        from tercet.index.export import export_items
-
-        with spinner("exporting"):
-            count = export_items(Store(path), out, vectors=vectors, overwrite=overwrite)
+        with spinner("exporting"), opened(path) as store:
+            count = store.export(out, vectors=vectors, overwrite=overwrite)
         typer.echo(f"{out}: {count:,} candidates" + (f", vectors in {vectors}" if vectors else ""))
         return
     if vectors is not None:
@@ -51,8 +50,8 @@ def export(
     _check_suffix(out)
     from tercet.vector_files import export_vectors
 
-    with spinner("exporting"):
-        count = export_vectors(Store(path), out, overwrite=overwrite)
+    with spinner("exporting"), opened(path) as store:
+        count = export_vectors(store, out, overwrite=overwrite)
     typer.echo(f"{out}: {count:,} candidates with their vectors")
 
 
@@ -65,7 +64,8 @@ def import_(
             metavar="FILE",
         ),
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", help="The index folder to create.")],
+    out: NewFolderOption = None,
+    to: NewAddressOption = None,
     model: Annotated[
         str | None,
         typer.Option(
@@ -80,7 +80,10 @@ def import_(
     vector_column: Annotated[str, typer.Option(help="Parquet: the column with the vectors.")] = "vector",
     precision: PrecisionOption = "fp32",
     storage: Annotated[Storage, typer.Option(help="Data type of the stored vectors.")] = "float32",
-    lexical: Annotated[bool, typer.Option(help="Also build a lexical index (BM25).")] = True,
+    lexical: Annotated[
+        bool | None,
+        typer.Option(help="Also build a lexical index (BM25).", show_default="if tantivy is installed"),
+    ] = None,
 ) -> None:
     """Create an index from vectors that exist, without encoding the texts again.
 
@@ -92,10 +95,12 @@ def import_(
     from tercet.files.digest import path_digest
     from tercet.interchange.files import open_vector_files
     from tercet.settings.interchange import VectorColumns
-    from tercet.vector_files import import_vectors
+    from tercet.vector_files import import_vectors, model_of
 
     columns = VectorColumns(id=id_column, text=column, vector=vector_column)
     vectors = open_vector_files(file, columns)
+    place = place_of(out, to)
+    lexical = wants_lexical(place, lexical)
     name = build_source(
         str(file),
         digest=path_digest(file),
@@ -103,9 +108,12 @@ def import_(
         storage=storage,
         lexical=lexical,
     )
-    check_out(out, name)
-    is_new = not out.exists()
-    retriever = _open_or_create(out, vectors, model, precision=precision, storage=storage, lexical=lexical)
+    is_new = check_out(place, name)
+    source = model_of(vectors, model)
+    with spinner(f"loading {source}"):
+        retriever = open_or_create(
+            place, name, str(source), is_new=is_new, precision=precision, storage=storage, lexical=lexical
+        )
     try:
         with counting("importing", total=vectors.count) as advance:
             import_vectors(vectors, retriever, name=name, on_progress=advance)
@@ -120,7 +128,7 @@ def import_(
         raise InterruptedRunError(
             f"stopped with {len(retriever):,} candidates, which are stored: run the same command to resume"
         ) from None
-    typer.echo(f"{out}: {len(retriever):,} candidates")
+    typer.echo(f"{retriever.name}: {len(retriever):,} candidates")
 
 
 def _check_suffix(out: Path) -> None:
@@ -128,23 +136,3 @@ def _check_suffix(out: Path) -> None:
 
     if out.suffix.lower() not in KINDS:
         raise InputError(f"give a name that ends in .jsonl, {', '.join(KINDS)}, got {out.name}")
-
-
-def _open_or_create(
-    out: Path,
-    vectors: "VectorSource",
-    model: str | None,
-    *,
-    precision: Precision,
-    storage: Storage,
-    lexical: bool,
-) -> "Retriever":
-    """The unfinished index of the same import, or a new one."""
-    from tercet.retrieve import Retriever
-    from tercet.vector_files import model_of
-
-    source = model_of(vectors, model)
-    with spinner(f"loading {source}"):
-        if out.exists():
-            return Retriever.open(out, source, precision=precision)
-        return Retriever(source, path=out, storage=storage, lexical=lexical, precision=precision)

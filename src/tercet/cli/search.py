@@ -2,7 +2,6 @@
 
 import sys
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -47,7 +46,7 @@ def search(
         ),
     ] = None,
     shard: Annotated[
-        list[Path] | None,
+        list[str] | None,
         typer.Option(
             help="Search this index of the same model too, as if all were one; repeatable.", metavar="INDEX"
         ),
@@ -160,7 +159,7 @@ def _check_rerank(reranker: str | None, rerank: int | None) -> None:
         check_count("--rerank", rerank)
 
 
-def _with_shards(retriever: "Retriever", others: "Sequence[Path]") -> "Retriever | ShardedRetriever":
+def _with_shards(retriever: "Retriever", others: "Sequence[str]") -> "Retriever | ShardedRetriever":
     """The retriever, or all shards as one."""
     if not others:
         return retriever
@@ -174,13 +173,11 @@ def _with_shards(retriever: "Retriever", others: "Sequence[Path]") -> "Retriever
 
 def _check_columns(opened: "Sequence[Retriever]", columns: "Sequence[str]") -> None:
     """Raise if a column is in the metadata of no shard."""
-    from tercet.index.selection import check_column
-
     for column in columns:
         errors: list[UnmatchedConditionError] = []
         for each in opened:
             try:
-                check_column(each.store.database, column)
+                each.store.check_column(column)
             except UnmatchedConditionError as error:
                 errors.append(error)
         if len(errors) == len(opened):
@@ -193,9 +190,9 @@ def _searched(opened: "Sequence[Retriever]", wanted: "Sequence[Condition]") -> s
     together = " and ".join(map(str, wanted))
     if len(opened) > 1:  # the search itself says which condition no shard can meet
         return f"{total:,} in {len(opened)} shards" + (f" with {together}" if wanted else "")
-    count = len(opened[0].store.where(wanted)) if wanted else total
+    count = opened[0].store.count_where(wanted) if wanted else total
     if not count:
-        what = f"no candidate has {together}" if total else f"{opened[0].path} has no candidates"
+        what = f"no candidate has {together}" if total else f"{opened[0].name} has no candidates"
         typer.echo(printable(what), err=True)
         return ""
     return f"{count:,} with {together}" if wanted else f"{count:,}"

@@ -57,7 +57,8 @@ def load(
         device: such as ``"cpu"`` or ``"cuda:0"``, for torch. Default: a GPU if there is one.
         runtime: ``"torch"``, or ``"openvino"``, which is faster on a CPU and imports no torch; it scores, but
             does not train. Default: torch if a device is given; else the variable ``TERCET_RUNTIME``; else
-            OpenVINO on a CPU, for packaged models and folders that tercet wrote.
+            OpenVINO on a CPU, for packaged models and folders that tercet wrote. Torch is an extra:
+            ``pip install 'tercet[torch]'``.
     """
     check_choice("precision", precision, PRECISIONS)
     if runtime is None and device is None:

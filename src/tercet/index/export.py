@@ -55,10 +55,6 @@ def export_items(store: "Store", path: Path, *, vectors: Path | None = None, ove
 @contextmanager
 def stored_batches(store: "Store") -> "Iterator[Iterator[tuple[list[Item], Floats]]]":
     """All candidates with their vectors ``[C, D]``, in batches. Nobody else can write meanwhile."""
-    if not len(store):
-        raise InputError(f"{store.path} has no candidates to export")
-    if store.is_chunked:
-        raise InputError(f"{store.path} has a vector for each chunk: export its candidates without vectors")
     with store.writer(), closing(Database(store.path / DATABASE)) as database:
         index = store.index()
         with database.transaction(write=False):

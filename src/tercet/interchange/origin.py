@@ -7,7 +7,6 @@ from tercet.errors import DataError
 from tercet.files.parsing import parse_json
 from tercet.files.structured import json_text
 from tercet.inputs import describe
-from tercet.settings.index import Storage
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -20,7 +19,7 @@ class Origin:
     model: str | None
     """The name or folder of the model; None if it was only in memory."""
     width: int
-    storage: Storage = "float32"
+    storage: str = "float32"
     """How the index stored them. Vectors are exported in float32, rounded as the storage rounded them."""
 
     def as_text(self) -> str:
