@@ -79,10 +79,18 @@ class Tokenizer:
 
     A passage that is too long loses its end, or its beginning if ``keep_end`` is set or the folder
     truncates on the left. A prompt is kept.
+
+    Args:
+        shared: whether other code uses the Rust tokenizer too, which is then copied before it is changed.
     """
 
     def __init__(
-        self, pretrained: "PreTrainedTokenizerBase", *, max_tokens: int, lowercase: bool = False
+        self,
+        pretrained: "PreTrainedTokenizerBase",
+        *,
+        max_tokens: int,
+        lowercase: bool = False,
+        shared: bool = True,
     ) -> None:
         self.pretrained = pretrained
         self.max_tokens = max_tokens
@@ -90,7 +98,8 @@ class Tokenizer:
         self._file = _file_of(pretrained)
         self._most_characters = current_limits().max_text_characters
         with tokenizer_errors(self._file):
-            self._rust = RustTokenizer.from_str(pretrained.backend_tokenizer.to_str())
+            rust = pretrained.backend_tokenizer
+            self._rust = RustTokenizer.from_str(rust.to_str()) if shared else rust
             self._rust.no_padding()  # folders may bring their own padding and truncation
             self._rust.no_truncation()
             if lowercase:
