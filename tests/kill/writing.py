@@ -8,6 +8,7 @@ from tests.kill.children import Ended, Tell, run_child
 
 import tercet
 from tercet.index import store
+from tests.databases.places import option
 
 SECONDS = 0.25
 """The longest time until a kill."""
@@ -22,15 +23,19 @@ store.BUFFER_SIZE = 50  # segments are written often
 class Writing:
     """An index, and the candidates that it must have."""
 
-    def __init__(self, folder: Path, scorer: tercet.BiEncoder) -> None:
-        self._path = folder / "index.tercet"
+    def __init__(self, folder: Path, scorer: tercet.BiEncoder, *, address: str | None = None) -> None:
+        self._place = str(folder / "index.tercet") if address is None else address
         self._scorer = scorer
         self._texts: Texts = {}
-        tercet.Retriever(scorer, path=self._path).close()
+        tercet.Retriever(scorer, **option(self._place)).close()
 
     def kill(self, chance: random.Random) -> Ended:
         """Kill a process that changes the index, then check the index."""
         return self._once(chance, seconds=chance.uniform(0, SECONDS))
+
+    def run(self, seed: float, **options: Any) -> Ended:
+        """Run a process that changes the index, then check the index."""
+        return self._once(random.Random(seed), **options)
 
     def fill_disk(self, chance: random.Random, max_bytes: int) -> Ended:
         """Run a process that changes the index until the disk is full, then check the index."""
@@ -44,7 +49,7 @@ class Writing:
 
     def _change(self, chance: random.Random, tell: Tell) -> None:
         texts = dict(self._texts)
-        with tercet.Retriever.open(self._path, self._scorer) as retriever:
+        with tercet.Retriever.open(self._place, self._scorer) as retriever:
             for _ in range(CHANGES):
                 change = _draw(chance, texts)
                 tell({"change": change})
@@ -60,7 +65,7 @@ class Writing:
         possible = [self._texts]
         if told and told[-1] != "done":
             possible.append(_after(self._texts, told[-1]["change"]))
-        with tercet.Retriever.open(self._path, self._scorer) as retriever:
+        with tercet.Retriever.open(self._place, self._scorer) as retriever:
             retriever.repair()
             problems = retriever.problems()
             if problems:
