@@ -2,9 +2,9 @@
 
 ``python tests/kill/databases.py --rounds 50 --seed 0``
 
-Each round is one of three, in turn: a process that changes the index is killed; the server is killed with all its
-processes while a process changes the index, which must go on after the restart; a build is killed and resumed.
-Every acknowledged change must be there afterwards, and nothing twice.
+There are three kinds of rounds: a process that changes the index is killed; the server is killed with all
+its processes while a process changes the index, which must go on after the restart; a build is killed, with
+its server now and then, and resumed. Every acknowledged change must be there afterwards, and nothing twice.
 """
 
 import argparse
@@ -70,7 +70,7 @@ class Kills:
 
     def __init__(self, server: PostgresServer, scorer: tercet.BiEncoder, folder: Path) -> None:
         self._server, self._scorer = server, scorer
-        self._writing = Writing(folder, scorer, address=f"{server.url}/changed")
+        self._writing = Writing(folder, scorer, address=f"{server.url}/changed", settle=server.settle)
         self._builds = 0
 
     def writer(self, chance: random.Random) -> bool:
@@ -96,6 +96,7 @@ class Kills:
             interruptions += 1
             if chance.random() < 0.3:
                 self._kill_and_start(0)
+        self._server.settle()
         with tercet.Retriever.open(address, self._scorer) as retriever:
             found = [item.text for item in retriever]
             if found != list(_texts()) or retriever.problems():

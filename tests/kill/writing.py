@@ -1,14 +1,15 @@
 """Kills and full disks while an index is written: every acknowledged change is there afterwards."""
 
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tests.databases.places import option
 from tests.kill.children import Ended, Tell, run_child
 
 import tercet
 from tercet.index import store
-from tests.databases.places import option
 
 SECONDS = 0.25
 """The longest time until a kill."""
@@ -23,9 +24,16 @@ store.BUFFER_SIZE = 50  # segments are written often
 class Writing:
     """An index, and the candidates that it must have."""
 
-    def __init__(self, folder: Path, scorer: tercet.BiEncoder, *, address: str | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        scorer: tercet.BiEncoder,
+        *,
+        address: str | None = None,
+        settle: Callable[[], None] = lambda: None,
+    ) -> None:
         self._place = str(folder / "index.tercet") if address is None else address
-        self._scorer = scorer
+        self._scorer, self._settle = scorer, settle
         self._texts: Texts = {}
         tercet.Retriever(scorer, **option(self._place)).close()
 
@@ -44,6 +52,7 @@ class Writing:
     def _once(self, chance: random.Random, **options: Any) -> Ended:
         seed = chance.random()
         ended = run_child(lambda tell: self._change(random.Random(seed), tell), **options)
+        self._settle()  # a server goes on with what a killed process has sent
         self._check([line for line in ended.told if "change" in line or line == "done"])
         return ended
 
