@@ -62,6 +62,12 @@ class NewRetriever(Protocol):
     def __call__(self, scorer: Any, **options: Any) -> Retriever: ...
 
 
+def needs_words(retriever: Retriever) -> None:
+    """Skip the test if the database has no lexical search."""
+    if not retriever.store.has_lexical:
+        pytest.skip("this database has no lexical search")
+
+
 def option(place: str) -> dict[str, str]:
     """The argument of ``Retriever`` that names a place."""
     return {"index" if "://" in place else "path": place}

@@ -13,6 +13,7 @@ pytestmark = pytest.mark.slow
 PAGE = Path(__file__).parents[2] / "docs" / "databases.md"
 TUTORIALS = {
     "postgres": ("## PostgreSQL", "postgresql://tercet@localhost/shop/faq"),
+    "qdrant": ("## Qdrant", "qdrant://localhost:6333/faq"),
 }
 """The title of each tutorial, and the address that it uses."""
 

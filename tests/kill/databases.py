@@ -70,7 +70,8 @@ class Kills:
 
     def __init__(self, server: PostgresServer, scorer: tercet.BiEncoder, folder: Path) -> None:
         self._server, self._scorer = server, scorer
-        self._writing = Writing(folder, scorer, address=f"{server.url}/changed", settle=server.settle)
+        self._killing: threading.Thread | None = None
+        self._writing = Writing(folder, scorer, address=f"{server.url}/changed", settle=self._settle)
         self._builds = 0
 
     def writer(self, chance: random.Random) -> bool:
@@ -79,10 +80,10 @@ class Kills:
 
     def server(self, chance: random.Random) -> bool:
         """Kill the server while a process changes the index, which must go on without an error."""
-        killing = threading.Thread(target=self._kill_and_start, args=(chance.uniform(0, SECONDS),))
-        killing.start()
+        seconds = chance.uniform(0, SECONDS)
+        self._killing = threading.Thread(target=self._kill_and_start, args=(seconds,))
+        self._killing.start()
         ended = self._writing.run(chance.random())
-        killing.join()
         if ended.failed or ended.told[-1] != "done":
             raise SystemExit(f"a writer did not survive the restart of its server: {ended.told[-1]}")
         return True
@@ -113,6 +114,11 @@ class Kills:
         with tercet.Retriever.open(address, self._scorer) as retriever:
             retriever.build(_texts(), source="texts", on_progress=tell)
             tell("built")
+
+    def _settle(self) -> None:
+        if self._killing is not None:
+            self._killing.join()
+        self._server.settle()
 
     def _kill_and_start(self, seconds: float) -> None:
         time.sleep(seconds)

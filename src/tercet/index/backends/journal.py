@@ -441,7 +441,7 @@ class JournalView:
 
     def by_words(self, text: str, k: int, selection: Filter | None = None) -> dict[int, float]:
         """Not possible."""
-        raise InputError("this database has no lexical index: search with mode vectors")
+        raise InputError('this database has no lexical index: search with mode="vectors" (--mode vectors)')
 
     def items(self, numbers: Ints) -> dict[int, Item]:
         """Candidates by number; unknown numbers are left out."""
