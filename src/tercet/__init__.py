@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tercet.scorers.scorer import Scorer
     from tercet.settings.models import BiConfig, CrossConfig, PolyConfig, PoolingConfig
     from tercet.settings.recipe import read_recipe
+    from tercet.sharded import ShardedRetriever
     from tercet.similar import closest_pairs, clusters
     from tercet.training.run import run_recipe
 
@@ -37,6 +38,7 @@ _HOMES = {
     "scorers.scorer": ("Scorer",),
     "settings.models": ("BiConfig", "CrossConfig", "PolyConfig", "PoolingConfig"),
     "settings.recipe": ("read_recipe",),
+    "sharded": ("ShardedRetriever",),
     "similar": ("closest_pairs", "clusters"),
     "training.run": ("run_recipe",),
 }
@@ -60,6 +62,7 @@ __all__ = [
     "Ranked",
     "Retriever",
     "Scorer",
+    "ShardedRetriever",
     "__version__",
     "calibrate",
     "closest_pairs",

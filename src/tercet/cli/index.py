@@ -22,7 +22,6 @@ from tercet.cli.options import (
     FormatOption,
     JsonLinesOption,
     JsonOption,
-    OverwriteOption,
     PrecisionOption,
     SkipEmptyOption,
     chunk_config,
@@ -60,6 +59,18 @@ IndexArgument = Annotated[
         metavar="INDEX",
     ),
 ]
+NewFolderOption = Annotated[
+    Path | None, typer.Option("--out", "-o", help="The folder to create, such as faq.tercet.")
+]
+NewAddressOption = Annotated[
+    str | None,
+    typer.Option(
+        "--to",
+        help="The address of the index in a database instead of a folder, such as "
+        "postgresql://host/database/faq.",
+        metavar="ADDRESS",
+    ),
+]
 FileArgument = Annotated[str, typer.Argument(help=f"The candidates. {SOURCE_HELP}", metavar="FILE")]
 IdOption = Annotated[
     str | None,
@@ -79,18 +90,8 @@ MovedModelOption = Annotated[
 @index.command()
 def build(
     file: FileArgument,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="The folder to create, such as faq.tercet.")
-    ] = None,
-    to: Annotated[
-        str | None,
-        typer.Option(
-            "--to",
-            help="The address of the index in a database instead of a folder, such as "
-            "postgresql://host/database/faq.",
-            metavar="ADDRESS",
-        ),
-    ] = None,
+    out: NewFolderOption = None,
+    to: NewAddressOption = None,
     column: CandidateColumnsOption = None,
     id_column: IdOption = None,
     model: DualModelOption = "bi",
@@ -115,8 +116,8 @@ def build(
     Example: tercet index build sample:faq.en --column question -o faq.tercet
     """
     files = input_files(file_format, delimiter=delimiter, encoding=encoding, skip_empty=skip_empty)
-    place = _place(out, to)
-    lexical = _wants_lexical(place, lexical)
+    place = place_of(out, to)
+    lexical = wants_lexical(place, lexical)
     chunks = chunk_config(chunk, chunk_overlap, chunk_boundary)
     source = build_source(
         file,
@@ -135,7 +136,7 @@ def build(
     is_new = check_out(place, source)
     candidates = checked_first(file, lambda: files.items(file, column, id_column))
     with spinner(f"loading {model}"):
-        retriever = _open_or_create(
+        retriever = open_or_create(
             place,
             source,
             model,
@@ -282,26 +283,6 @@ def get_candidates(
 
 
 @index.command()
-def export(
-    path: IndexArgument,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The JSONL file to write.")],
-    vectors: Annotated[
-        Path | None, typer.Option(help="Also write the vectors, in the same order, to this .npy file.")
-    ] = None,
-    overwrite: OverwriteOption = False,
-) -> None:
-    """Write id, text and metadata of all candidates to a JSONL file, which index build can read.
-
-    Example: tercet index export faq.tercet -o faq.jsonl --vectors faq.npy
-    """
-    if not out.name.endswith(".jsonl"):
-        raise InputError(f"the export is a JSONL file: give a name that ends in .jsonl, got {out.name}")
-    with spinner("exporting"), opened(path) as store:
-        count = store.export(out, vectors=vectors, overwrite=overwrite)
-    typer.echo(f"{out}: {count:,} candidates" + (f", vectors in {vectors}" if vectors else ""))
-
-
-@index.command()
 def info(path: IndexArgument, as_json: JsonOption = False) -> None:
     """Show what an index contains, and which model built it.
 
@@ -400,7 +381,7 @@ def opened(name: str) -> "Iterator[CandidateStore]":
         yield store
 
 
-def _place(out: Path | None, to: str | None) -> str:
+def place_of(out: Path | None, to: str | None) -> str:
     """Where the index is built: a folder or an address."""
     from tercet.index.opening import is_address
 
@@ -427,7 +408,7 @@ def open_index(path: str, model: str | None, precision: Precision) -> "Retriever
     return retriever
 
 
-def _wants_lexical(place: str, given: bool | None) -> bool:
+def wants_lexical(place: str, given: bool | None) -> bool:
     """Whether to build a lexical index; a note says so if there is none only because tantivy is missing."""
     from tercet.index.opening import has_lexical_search
 
@@ -440,7 +421,7 @@ def _wants_lexical(place: str, given: bool | None) -> bool:
     return has_lexical_search(place) if given is None else given
 
 
-def _open_or_create(
+def open_or_create(
     place: str,
     source: str,
     model: str,
@@ -449,8 +430,9 @@ def _open_or_create(
     precision: Precision,
     storage: Storage,
     lexical: bool,
-    chunk: ChunkConfig | None,
+    chunk: ChunkConfig | None = None,
 ) -> "Retriever":
+    """The unfinished index of a source, or a new one."""
     from tercet.index.opening import is_address
     from tercet.retrieve import Retriever
 

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from tercet.errors import OutputError
 from tercet.index.conditions import Where
-from tercet.index.export import export_items
+from tercet.index.export import export_items, stored_batches
 from tercet.index.items import Item
 from tercet.index.protocol import Encoding
 from tercet.index.ranking import Ranking, rank_candidates
@@ -16,7 +16,7 @@ from tercet.index.repair import repair
 from tercet.index.selection import check_column, metadata_columns
 from tercet.index.store import DATABASE, Store
 from tercet.index.verify import problems
-from tercet.records import Codes, Ints
+from tercet.records import Codes, Floats, Ints
 
 T = TypeVar("T")
 
@@ -65,6 +65,14 @@ class FolderStore(Store):
     def export(self, path: Path, *, vectors: Path | None = None, overwrite: bool = False) -> int:
         """Write id, text and metadata of each candidate to a JSONL file; returns how many were written."""
         return export_items(self, path, vectors=vectors, overwrite=overwrite)
+
+    def batches(self, *, with_vectors: bool) -> "Iterator[tuple[list[Item], Floats | None]]":
+        """All candidates in batches; while vectors are read, nobody else can write."""
+        if not with_vectors:
+            yield from ((list(items.values()), None) for items in stored_items(self.database))
+            return
+        with stored_batches(self) as batches:
+            yield from batches
 
     def problems(self) -> list[str]:
         """What is wrong with the files, one line per problem. Reads every byte."""

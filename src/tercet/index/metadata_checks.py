@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
-from tercet.errors import InputError
+from tercet.errors import InputError, UnmatchedConditionError
 from tercet.index.conditions import EQUALITIES, ORDERINGS, SHOWN_VALUES, Condition
 from tercet.inputs import SHOWN_CHARACTERS, listed, shortened
 
@@ -46,7 +46,9 @@ def check_column(table: MetadataTable, column: str) -> None:
     if not table.has_column(column):
         known = listed(table.columns(), most=SHOWN_VALUES)
         which = f"the columns are {known}" if known else "the candidates have no metadata"
-        raise InputError(f"no candidate has {column!r} in its metadata: {which}")
+        raise UnmatchedConditionError(
+            f"no candidate has {column!r} in its metadata: {which}", missing_column=column
+        )
 
 
 def check_conditions(table: MetadataTable, conditions: Sequence[Condition]) -> None:
@@ -61,7 +63,7 @@ def check_values(table: MetadataTable, conditions: Sequence[Condition]) -> None:
     """Raise if one of the conditions holds for no candidate; a list without values is meant."""
     for condition in conditions:
         if condition.values and not table.matches([condition]):
-            raise InputError(f"no candidate has {condition}: {_existing(table, condition)}")
+            raise UnmatchedConditionError(f"no candidate has {condition}: {_existing(table, condition)}")
 
 
 def _check_comparable(table: MetadataTable, condition: Condition, others: Sequence[Condition]) -> None:

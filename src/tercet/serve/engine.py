@@ -249,15 +249,16 @@ class Engine:
     async def _tokenize_part(self, loaded: Loaded, lane: Lane, items: Sequence[Item]) -> None:
         """Tokenize items together; if that fails, each alone, so that only the bad ones fail."""
         began = time.perf_counter()
-        texts = [item.text for item in items]
         try:
-            tokens = await self._loop.run_in_executor(self._tokenizers, loaded.model.tokenize, lane, texts)
+            tokens = await self._loop.run_in_executor(self._tokenizers, _tokens, loaded.model, lane, items)
         except Exception as error:
             if len(items) == 1:
                 _fail(loaded.queue, items, error)
                 return
             for item in items:
                 await self._tokenize_part(loaded, lane, [item])
+            return
+        if tokens is None:
             return
         now = time.perf_counter()
         for item, found in zip(items, tokens, strict=True):
@@ -362,6 +363,13 @@ def _fail(queue: ModelQueue, items: Sequence[Item], error: BaseException) -> Non
     for item in items:
         queue.drop(item)
         item.fail(error)
+
+
+def _tokens(model: ServedModel, lane: Lane, items: Sequence[Item]) -> list[Tokenized] | None:
+    """In a thread: the tokens of items, or None if nobody waits for them any more."""
+    if not any(item.wanted for item in items):
+        return None
+    return model.tokenize(lane, [item.text for item in items])
 
 
 def _alone(model: ServedModel, lane: Lane, payload: Any) -> Any:

@@ -40,9 +40,6 @@ class ServedIndex:
         self._writing = asyncio.Lock()
         self._marker = retriever.store.marker()
 
-    def __len__(self) -> int:
-        return len(self.retriever)
-
     async def size(self) -> int:
         """The number of candidates."""
         return await self._in_thread(lambda: len(self.retriever))

@@ -23,6 +23,8 @@ YIELDING_TOKENS = 128
 """Tokens that a larger request adds to a batch in an overload, when others must not wait for it."""
 LARGE_SHARE = 0.8
 """Share of the queue that requests may fill which need several turns; the rest is for small ones."""
+ANSWER_SHARE = 0.5
+"""Share of the time for an answer that an admitted request may need: requests that come later take turns."""
 
 
 class Batch(NamedTuple):
@@ -119,10 +121,11 @@ class ModelQueue:
                 retry_after=retry_after,
             )
         seconds = wait + busy_models * estimate / self._speed
-        if self.tokens + self.running > 0 and seconds > self._answer_seconds:  # an idle server tries
+        is_busy = self.tokens + self.running > 0  # an idle server tries
+        if is_busy and seconds > ANSWER_SHARE * self._answer_seconds:
             raise OverloadedError(
-                f"the answer would take about {seconds:.0f} s, and it may take {self._answer_seconds:g} "
-                "(request_seconds): send less, or try again later",
+                f"the answer would take about {seconds:.0f} s, longer if other requests come, and it may "
+                f"take {self._answer_seconds:g} (request_seconds): send less, or try again later",
                 retry_after=retry_after,
             )
         self.tokens += estimate

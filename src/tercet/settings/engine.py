@@ -24,7 +24,7 @@ class EngineConfig:
     """Tokens that wait for each model at most. Requests beyond that are refused."""
     max_wait_seconds: float = 30.0
     """A request is refused if the texts before it are expected to take longer."""
-    burst_requests: int = 96
+    burst_requests: int = 80
     """Requests that may wait at the same time. If more do, the engine is overloaded: it then accepts only
     what it can begin almost at once, until no request was refused for a second."""
     tokenizer_threads: int = 2
