@@ -1,8 +1,8 @@
 """Search in databases beside the store in a folder, and beside each database's own client doing plain search.
 
-Vectors and codes are those of ``index_speed.py``. PostgreSQL is started from its package, on loopback. Recall is
-the share of the ten best candidates of an exact search. "own client" is one query for the ten nearest vectors
-of one code by the driver alone, without texts: what the database needs at least.
+Vectors and codes are those of ``index_speed.py``. PostgreSQL is started from its package, on loopback. Recall
+is the share of the ten best candidates of an exact search. "own client" is one query for the ten nearest
+vectors of one code by the driver alone, without texts: what the database needs at least.
 
 TERCET_DATA=FOLDER python benchmarks/databases.py --vectors vectors.npy
 """

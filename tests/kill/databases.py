@@ -43,7 +43,6 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     chance = random.Random(options.seed)
-    tercet.retrieve.ADDED_AT_ONCE = BATCH
     server = PostgresServer(settings=())
     try:
         with TemporaryDirectory() as folder:
@@ -111,6 +110,7 @@ class Kills:
         return bool(ended.told[-1] != "built")
 
     def _build(self, address: str, tell: Tell) -> None:
+        tercet.retrieve.ADDED_AT_ONCE = BATCH  # in this process only: the changes of others are one batch
         with tercet.Retriever.open(address, self._scorer) as retriever:
             retriever.build(_texts(), source="texts", on_progress=tell)
             tell("built")
