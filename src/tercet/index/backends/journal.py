@@ -244,7 +244,7 @@ class JournalStore:
             raise InputError(
                 f"{self.name} has a vector for each chunk: export its candidates without vectors"
             )
-        batches = self._batches(with_vectors=vectors is not None)
+        batches = self.batches(with_vectors=vectors is not None)
         return export_candidates(self.name, batches, path, vectors=vectors, overwrite=overwrite)
 
     def problems(self) -> list[str]:
@@ -384,7 +384,7 @@ class JournalStore:
         scope = replace(self._state().scope, candidates=tuple(candidates))
         return [point.number for point in self._engine.points(scope)]
 
-    def _batches(self, *, with_vectors: bool) -> "Iterator[tuple[list[Item], Floats | None]]":
+    def batches(self, *, with_vectors: bool) -> "Iterator[tuple[list[Item], Floats | None]]":
         points = self._engine.points(replace(self._state().scope, only_first=True))
         while batch := list(islice(points, READ_AT_ONCE)):
             numbers = np.array([point.number for point in batch], dtype=np.int64)
