@@ -96,6 +96,10 @@ class NetworkWarning(UserWarning):
     """The Hugging Face hub is about to be contacted, for a model or data set that is not on this machine."""
 
 
+class SlowDeviceWarning(UserWarning):
+    """A GPU is slower than it could be, because something that would speed it up does not work there."""
+
+
 class SkippedRowsWarning(UserWarning):
     """Rows of a file were skipped because cells are empty, as the caller asked for."""
 
