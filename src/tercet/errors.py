@@ -9,6 +9,10 @@ class InputError(TercetError, ValueError):
     """An argument or setting has an invalid value."""
 
 
+class DeviceMemoryError(InputError):
+    """A GPU has too little free memory; the message says how much is needed."""
+
+
 class DataError(TercetError, ValueError):
     """A row of a data file cannot be used; the message names the file and the line."""
 

@@ -76,7 +76,7 @@ class Retriever(AsyncRetrieval):
         folder = self._temporary.path / "index.tercet" if self._temporary else Path(path or "")
         self.chunk = _chunk_config(chunk)
         _check_new(folder)
-        self.store = Store.create(
+        store = Store.create(
             folder,
             self.scorer.width,
             storage=storage,
@@ -89,6 +89,7 @@ class Retriever(AsyncRetrieval):
                 "chunk": None if self.chunk is None else asdict(self.chunk),
             },
         )
+        self._use(store)
 
     @classmethod
     def open(
@@ -108,15 +109,23 @@ class Retriever(AsyncRetrieval):
             reranker: a cross-encoder that reorders the first candidates, or the name or path of one.
         """
         retriever = cls.__new__(cls)
-        retriever.store = Store(Path(path))
+        store = Store(Path(path))
         retriever.reranker = _reranker(reranker, precision, device)
         retriever._temporary = None
-        given = _stored_model(retriever.store) if scorer is None else scorer
+        given = _stored_model(store) if scorer is None else scorer
         retriever.scorer = _dual_encoder(given, precision, device)
+        retriever._use(store)
         retriever._check_model()
         chunk = retriever.store.metadata("chunk")
         retriever.chunk = None if chunk is None else ChunkConfig(**chunk)
         return retriever
+
+    def _use(self, store: Store) -> None:
+        """Search this store, on the GPU if the model is on one."""
+        self.store = store
+        scan = self.scorer.device_scan()
+        if scan is not None:
+            store.scan_with(scan)
 
     def __len__(self) -> int:
         return len(self.store)
@@ -319,7 +328,7 @@ class Retriever(AsyncRetrieval):
         """Copy the index to a new folder and switch to it."""
         store = self.store.copy(Path(path))
         self.close()
-        self.store = store
+        self._use(store)
         return store.path
 
     def problems(self) -> list[str]:
@@ -416,7 +425,11 @@ class Retriever(AsyncRetrieval):
         depth = min(k, total)
         while True:
             result = self.store.search(
-                codes, depth, scale=self.scorer.attention_scale, exact=exact, subset=vectors
+                codes,
+                depth,
+                scale=self.scorer.attention_scale,
+                exact=exact or not self.scorer.is_on_cpu,  # a GPU scans faster than a CPU walks a graph
+                subset=vectors,
             )
             rows = zip(result.ids, result.scores, result.certainty, strict=True)
             rankings = [self._by_candidate(*row, k=k) for row in rows]

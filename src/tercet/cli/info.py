@@ -9,6 +9,13 @@ from tercet.cli.console import SafeConsole, printable
 from tercet.cli.options import JsonOption, ModelOption, open_model
 from tercet.files.structured import json_text
 
+MATCH_KINDS = {
+    "triton": "triton (one kernel)",
+    "compiled": "torch.compile",
+    "plain": "torch",
+}
+"""What computes ``match`` on the device, as shown."""
+
 LIBRARIES = ("tercet", "openvino", "torch", "transformers", "tokenizers", "numpy")
 
 
@@ -38,10 +45,14 @@ def info(model: ModelOption = "bi", as_json: JsonOption = False) -> None:
 def _machine() -> dict[str, object]:
     import torch
 
+    from tercet.scorers.gpu.choice import match_kind
+
+    gpu = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     return {
         "python": platform.python_version(),
         "system": platform.platform(),
         **{library: version(library) for library in LIBRARIES},
         "threads": torch.get_num_threads(),
         "device": torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu",
+        "match": MATCH_KINDS[match_kind(gpu)],
     }

@@ -11,6 +11,7 @@ import numpy as np
 
 from tercet.encoders.batches import batches_by_tokens, observed, windows
 from tercet.errors import InputError
+from tercet.index.scan import Scan
 from tercet.inputs import check_candidates, check_choice, check_contexts
 from tercet.records import Codes, Context, Floats, Ints, Progress, Scores
 from tercet.scorers.encode import Encoded, VectorScorer
@@ -104,8 +105,8 @@ class DualScorer(VectorScorer):
         """``[B, C]``: the scores of encoded contexts against encoded candidates, on the model's device.
 
         Args:
-            vectors: ``[C, D]``, the same candidates for all contexts, or ``[B, C, D]``; a torch tensor on the
-                model's device is not copied.
+            vectors: ``[C, D]``, the same candidates for all contexts, or ``[B, C, D]``; a torch tensor or
+                ``DeviceVectors`` on the model's device are not copied.
         """
         self.check_asymmetric()
         return self.match_codes(codes, vectors)
@@ -122,6 +123,10 @@ class DualScorer(VectorScorer):
 
     def _candidate_room(self) -> int:
         return self.tokenizer.room(self.prompt("candidate"))
+
+    def device_scan(self) -> Scan | None:
+        """How an index is searched on the model's device; None if that is a CPU."""
+        return None
 
     def check_asymmetric(self) -> None:
         """Raise if codes of contexts and vectors of candidates do not determine the score."""
