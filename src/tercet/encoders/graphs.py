@@ -1,7 +1,8 @@
 """CUDA graphs for small batches: one launch replays the hundreds of kernels of a transformer.
 
 A graph has fixed shapes, so texts are padded to a bucket: a number of texts and a number of tokens. It is
-captured when its bucket has been used a few times, and a bounded number of graphs stay, those used last. Where no graph can be captured, the transformer runs as usual.
+captured when its bucket has been used a few times. A bounded number of graphs stay, those used last.
+Where no graph can be captured, the transformer runs as usual.
 """
 
 from bisect import bisect_left

@@ -1,4 +1,4 @@
-"""What a machine allows: seconds that work takes at the least, from its measured bandwidth and matrix rate."""
+"""The least time that work takes on a machine, from its measured bandwidth and matrix rate."""
 
 from collections.abc import Callable, Sequence
 from statistics import median
@@ -36,7 +36,6 @@ def measure_limits(device: torch.device, dtype: torch.dtype = torch.float32) -> 
     source = torch.ones(COPIED[kind] // 4, device=device)
     target = torch.empty_like(source)
     copying = seconds_of(lambda: target.copy_(source), device)
-    del target
     size = MATRIX[kind]
     left, right = (torch.randn(size, size, device=device).to(dtype) for _ in range(2))
     multiplying = seconds_of(lambda: left @ right, device)
