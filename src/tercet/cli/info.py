@@ -1,7 +1,8 @@
 """``tercet info``: properties of a model and of this machine."""
 
 import platform
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 
 import typer
 
@@ -43,16 +44,34 @@ def info(model: ModelOption = "bi", as_json: JsonOption = False) -> None:
 
 
 def _machine() -> dict[str, object]:
+    return {
+        "python": platform.python_version(),
+        "system": platform.platform(),
+        **{library: _version(library) for library in LIBRARIES},
+        **_device(),
+    }
+
+
+def _version(library: str) -> str:
+    try:
+        return version(library)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def _device() -> dict[str, object]:
+    """The device that models use, and the number of threads on a CPU."""
+    if find_spec("torch") is None:
+        from tercet.evaluate.environment import threads
+
+        return {"threads": threads(), "device": "cpu"}
     import torch
 
     from tercet.scorers.gpu.choice import match_kind
 
-    gpu = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    gpu = torch.cuda.is_available()
     return {
-        "python": platform.python_version(),
-        "system": platform.platform(),
-        **{library: version(library) for library in LIBRARIES},
         "threads": torch.get_num_threads(),
-        "device": torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu",
-        "match": MATCH_KINDS[match_kind(gpu)],
+        "device": torch.cuda.get_device_name() if gpu else "cpu",
+        "match": MATCH_KINDS[match_kind(torch.device("cuda" if gpu else "cpu"))],
     }

@@ -10,6 +10,8 @@ from safetensors.numpy import load_file
 from tercet.encoders.openvino.graphs import Transformer
 from tercet.errors import ModelError, UnsupportedModelError
 from tercet.files.structured import read_json
+from tercet.formats.array_checks import check_arrays
+from tercet.formats.config_numbers import check_config_numbers
 from tercet.formats.manifest import EXTENDS, read_manifest
 from tercet.formats.sources import stored_model
 from tercet.formats.unpacking import BITS, Bits, unpacked
@@ -49,8 +51,10 @@ def read_array_transformer(folder: Path) -> Transformer:
         extension = read_arrays(folder / "extension.safetensors")
         return _extended(transformer, extension, folder)
     settings = read_json(folder / "config.json")
+    check_config_numbers(folder, settings)
     weights = _own_names(_all_arrays(folder))
     check_finite_arrays(weights, folder)
+    check_arrays(folder, settings, weights)
     return Transformer(settings, weights)
 
 
@@ -72,12 +76,16 @@ def add_delta(
 
 
 def check_finite_arrays(weights: Mapping[str, Floats], folder: Path) -> None:
-    """Raise if a weight is not a finite number."""
+    """Raise if a weight is not a finite number, or so large that its square is not one.
+
+    OpenVINO makes finite scores of such weights, which are wrong.
+    """
     for name, values in weights.items():
         with np.errstate(all="ignore"):
-            if not np.isfinite(values.ravel() @ values.ravel()) and not np.isfinite(values).all():
+            if not np.isfinite(values.ravel() @ values.ravel()):
                 raise ModelError(
-                    f"{name} in {folder} contains NaN or infinity: copy the model again, or train it again"
+                    f"{name} in {folder} contains NaN, infinity or numbers whose squares are infinite: copy "
+                    "the model again, or train it again"
                 )
 
 

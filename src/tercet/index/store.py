@@ -13,7 +13,7 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from threading import RLock
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -79,7 +79,7 @@ class Store:
         lexical: bool = True,
         chunked: bool = False,
         metadata: Mapping[str, Any] | None = None,
-    ) -> "Store":
+    ) -> Self:
         """An empty store in a new folder.
 
         Args:
@@ -194,6 +194,7 @@ class Store:
         subset: "Ints | None" = None,
     ) -> SearchResult:
         """``Snapshot.search`` over the current vectors; numbers are those of vectors."""
+        exact = exact or self._scan is not scan  # a GPU scans faster than a CPU walks a graph
         return self.snapshot().search(codes, k, scale=scale, exact=exact, subset=subset)
 
     def search_lexical(self, text: str, k: int) -> list[tuple[int, float]]:
@@ -218,6 +219,7 @@ class Store:
         with self._writing, exclusive(self.path / LOCK, self._refuse):
             if not repairing:
                 self.database.check_integrity()
+                self.database.check_lists()
             self.segments.sweep()
             if not repairing:
                 self._update_lexical()
