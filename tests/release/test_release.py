@@ -19,9 +19,9 @@ ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 
-def run(*command: str | Path, cwd: Path = ROOT, path: str = "") -> subprocess.CompletedProcess[str]:
+def run(*command: str | Path, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    environment |= {"PYTHONPATH": path} if path else {}
+    environment["TERCET_RELEASE"] = "1"  # as make dist: requirements name no folder of this machine
     words = [str(word) for word in command]
     return subprocess.run(words, cwd=cwd, capture_output=True, text=True, check=False, timeout=300, env=environment)
 

@@ -269,3 +269,23 @@ def test_classes_of_a_cross_encoder_equal_those_of_torch(tiny_folder: FolderOf, 
     assert isinstance(compiled, CrossScorer)
     expected = tercet.CrossEncoder.load(folder, device="cpu").classify(SENTENCES, SENTENCES)
     np.testing.assert_allclose(compiled.classify(SENTENCES, SENTENCES), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("setting", "number", "refusal"),
+    [
+        ("num_hidden_layers", 1, "has weights of layers that its config.json does not have"),
+        ("vocab_size", 10**6, "vocab_size in its config.json is 1000000: copy both files"),
+        ("num_attention_heads", -1, "num_attention_heads in .* must be at least 1, got -1"),
+        ("num_hidden_layers", 10**7, "num_hidden_layers in .* is 10,000,000, and at most 1,000 are allowed"),
+    ],
+)
+def test_settings_that_contradict_the_weights_are_refused(
+    setting: str, number: int, refusal: str, tiny_folder: FolderOf, tmp_path: Path
+) -> None:
+    folder = tercet.BiEncoder.from_backbone(tiny_folder("bert")).save(tmp_path / "model")
+    settings = json.loads((folder / "config.json").read_text())
+    assert settings["num_hidden_layers"] > 1
+    (folder / "config.json").write_text(json.dumps(settings | {setting: number}))
+    with pytest.raises(ModelError, match=refusal):
+        tercet.load(folder, runtime="openvino")

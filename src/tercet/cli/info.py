@@ -1,7 +1,8 @@
 """``tercet info``: properties of a model and of this machine."""
 
 import platform
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 
 import typer
 
@@ -36,12 +37,28 @@ def info(model: ModelOption = "bi", as_json: JsonOption = False) -> None:
 
 
 def _machine() -> dict[str, object]:
-    import torch
-
     return {
         "python": platform.python_version(),
         "system": platform.platform(),
-        **{library: version(library) for library in LIBRARIES},
-        "threads": torch.get_num_threads(),
-        "device": torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu",
+        **{library: _version(library) for library in LIBRARIES},
+        **_device(),
     }
+
+
+def _version(library: str) -> str:
+    try:
+        return version(library)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def _device() -> dict[str, object]:
+    """The device that models use, and the number of threads on a CPU."""
+    if find_spec("torch") is None:
+        from tercet.evaluate.environment import threads
+
+        return {"threads": threads(), "device": "cpu"}
+    import torch
+
+    gpu = torch.cuda.is_available()
+    return {"threads": torch.get_num_threads(), "device": torch.cuda.get_device_name() if gpu else "cpu"}

@@ -1,5 +1,6 @@
 """Sample data that is installed with tercet, in English (``en``) and Korean (``ko``)."""
 
+import random
 from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
@@ -63,6 +64,16 @@ def dialogues(language: Language = "en") -> list[Dialogue]:
 def pairs(language: Language = "en") -> list[Pair]:
     """Pairs of sentences with a similarity score from 0 (unrelated) to 5 (same meaning)."""
     return [Pair(**row.columns) for row in _rows("pairs", language)]
+
+
+def texts(language: Language = "en") -> list[str]:
+    """The texts of all samples of a language, related ones side by side; then long ones of several texts."""
+    found = [text for question in questions(language) for text in (question.context, question.answer)]
+    found += [turn for dialogue in (*chats(language), *dialogues(language)) for turn in dialogue.turns]
+    found += [text for pair in pairs(language) for text in (pair.context, pair.candidate)]
+    single = [text if isinstance(text, str) else " ".join(text) for text in found]
+    rng = random.Random(0)
+    return single + [" ".join(rng.sample(single, rng.randint(4, 20))) for _ in range(len(single) // 12)]
 
 
 def _dialogues(kind: str, language: Language) -> list[Dialogue]:

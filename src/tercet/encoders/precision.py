@@ -28,6 +28,8 @@ def set_precision(module: nn.Module, precision: Precision) -> None:
 def pick_device(device: str | None, precision: Precision = "fp32") -> torch.device:
     """The requested device, or a GPU if there is one; it must be able to compute in ``precision``."""
     picked = _available(device)
+    if precision == "int8":
+        raise InputError('int8 needs the OpenVINO runtime: use runtime="openvino" without a device, or bf16')
     if picked.type == "cpu" and precision == "fp16":
         raise InputError(
             "fp16 needs a GPU: on a CPU, torch computes it several times slower than fp32; use bf16 or fp32"

@@ -10,6 +10,8 @@ from safetensors.numpy import load_file
 from tercet.encoders.openvino.graphs import Transformer
 from tercet.errors import ModelError, UnsupportedModelError
 from tercet.files.structured import read_json
+from tercet.formats.array_checks import check_arrays
+from tercet.formats.config_numbers import check_config_numbers
 from tercet.formats.manifest import EXTENDS, read_manifest
 from tercet.formats.sources import stored_model
 from tercet.formats.unpacking import BITS, Bits, unpacked
@@ -49,8 +51,10 @@ def read_array_transformer(folder: Path) -> Transformer:
         extension = read_arrays(folder / "extension.safetensors")
         return _extended(transformer, extension, folder)
     settings = read_json(folder / "config.json")
+    check_config_numbers(folder, settings)
     weights = _own_names(_all_arrays(folder))
     check_finite_arrays(weights, folder)
+    check_arrays(folder, settings, weights)
     return Transformer(settings, weights)
 
 

@@ -1,6 +1,7 @@
 """Model folders to scorers that OpenVINO runs. Neither torch nor transformers is imported."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -16,6 +17,7 @@ from tercet.formats.bi_settings import bi_config, bi_modules, bi_routes, text_se
 from tercet.formats.calibration import read_calibration
 from tercet.formats.cross_settings import cross_modules, foreign_config
 from tercet.formats.head_kinds import COMPARISON_WEIGHTS, HEAD_LAYERS, head_kind
+from tercet.formats.int8 import Weights, ranges_file, read_ranges, with_ranges
 from tercet.formats.manifest import ADAPTER, BASE, DELTA, read_manifest
 from tercet.formats.module_list import Module, read_pooling
 from tercet.formats.sources import stored_model
@@ -38,18 +40,49 @@ from tercet.settings.models import (
 from tercet.settings.tables import lists_to_tuples
 
 Compiled: TypeAlias = CompiledBi | CompiledPoly | CompiledCross
-Weights: TypeAlias = BiWeights | PolyWeights | CrossWeights
 
 
-def compile_model(folder: Path, kind: ScorerKind, origin: Origin, *, precision: Precision) -> Compiled:
-    """The scorer in a folder."""
+def compile_model(
+    folder: Path, kind: ScorerKind, origin: Origin, *, precision: Precision, ranges: Path | None = None
+) -> Compiled:
+    """The scorer in a folder.
+
+    Args:
+        ranges: for int8, the file with the ranges. Default: that of the folder.
+    """
+    calibration = read_calibration(folder)
+    weights = read_weights(folder, kind)
+    if precision == "int8":
+        file = ranges_file(folder) if ranges is None else ranges
+        weights = with_ranges(weights, read_ranges(file, folder), file)
+    scorer = compiled_scorer(weights, origin, precision=precision)
+    scorer.calibration = calibration
+    return scorer
+
+
+def read_weights(folder: Path, kind: ScorerKind) -> Weights:
+    """What the scorer in a folder is compiled from."""
     manifest = read_manifest(folder) or {}
     if ADAPTER in manifest:
         raise UnsupportedModelError(f'{folder} contains LoRA adapters, which need runtime="torch"')
-    calibration = read_calibration(folder)
+    with _unsupported(folder):
+        return _delta_weights(folder, manifest) if DELTA in manifest else READERS[kind](folder)
+
+
+def compiled_scorer(weights: Weights, origin: Origin, *, precision: Precision = "fp32") -> Compiled:
+    """The scorer with these weights."""
+    with _unsupported(origin.folder):
+        if isinstance(weights, BiWeights):
+            return CompiledBi(weights, origin, precision=precision)
+        if isinstance(weights, PolyWeights):
+            return CompiledPoly(weights, origin, precision=precision)
+        return CompiledCross(weights, origin, precision=precision)
+
+
+@contextmanager
+def _unsupported(folder: Path) -> Iterator[None]:
     try:
-        weights = _delta_weights(folder, manifest) if DELTA in manifest else READERS[kind](folder)
-        scorer = _compiled(weights, origin, precision)
+        yield
     except TercetError:
         raise
     except Exception as error:  # a folder of another library can lack anything
@@ -57,16 +90,6 @@ def compile_model(folder: Path, kind: ScorerKind, origin: Origin, *, precision: 
             f"the OpenVINO runtime cannot run the model in {folder} ({type(error).__name__}: {error}): use "
             'runtime="torch"'
         ) from error
-    scorer.calibration = calibration
-    return scorer
-
-
-def _compiled(weights: Weights, origin: Origin, precision: Precision) -> Compiled:
-    if isinstance(weights, BiWeights):
-        return CompiledBi(weights, origin, precision=precision)
-    if isinstance(weights, PolyWeights):
-        return CompiledPoly(weights, origin, precision=precision)
-    return CompiledCross(weights, origin, precision=precision)
 
 
 def _read_bi(folder: Path) -> BiWeights:

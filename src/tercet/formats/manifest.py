@@ -15,17 +15,20 @@ FORMAT_VERSION = 2
 DIGEST = "digest"
 """The key of the digest of the other files."""
 
-NO_CONTENTS = (NAME, "README.md", "calibration.json")
+INT8 = "int8.safetensors"
+"""The file with the ranges of an int8 model."""
+
+NO_CONTENTS = (NAME, "README.md", "calibration.json", INT8)
 """Files that do not change a score."""
 
-ADAPTER, DELTA = "adapter", "delta"
+ADAPTER, DELTA, EXPORT = "adapter", "delta", "export"
 EXTENDS = "extends"
 """The key under which a manifest names the model whose encoder the folder extends."""
 
 BASE = "base_model"
 """The key under which a manifest says which model an adapter or a delta applies to."""
 
-PARTIAL = {ADAPTER: "LoRA adapters", DELTA: "a quantized delta"}
+PARTIAL = {ADAPTER: "LoRA adapters", DELTA: "a quantized delta", EXPORT: "an export for the OpenVINO runtime"}
 """Keys of folders that are not complete models, and what these contain."""
 
 

@@ -13,7 +13,7 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from threading import RLock
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -77,7 +77,7 @@ class Store:
         lexical: bool = True,
         chunked: bool = False,
         metadata: Mapping[str, Any] | None = None,
-    ) -> "Store":
+    ) -> Self:
         """An empty store in a new folder.
 
         Args:

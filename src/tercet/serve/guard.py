@@ -6,13 +6,15 @@ import re
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
-from uuid import uuid4
 
 from tercet.files.escapes import escaped
+from tercet.serve.headers import API_HEADERS, SECURITY_HEADERS, request_id
 from tercet.serve.json_body import json_bytes
 from tercet.serve.keys import Key, Scope, scope_of
 from tercet.serve.metrics import Metrics
+from tercet.serve.overload import CURRENT, Request
 from tercet.serve.problems import ProblemError, problem_of, status_problem
+from tercet.serve.refusals import overloaded
 from tercet.settings.serve import LOOPBACK, ServerConfig
 
 Message = MutableMapping[str, Any]
@@ -22,22 +24,11 @@ App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 
 LOG = logging.getLogger("tercet.serve")
 HOST = re.compile(r"(?:\[([0-9a-f:]+)\]|([^:\[\]]*))(?::\d*)?")
-REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 HEALTH = "/health/"
 OPEN_PATHS = ("/", "/health/live", "/health/ready")
 """What needs no key: the page, which asks for one, and what tells whether the server lives."""
 PLAYGROUND = "/playground/"
 CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f]")
-SECURITY_HEADERS = (
-    (b"x-content-type-options", b"nosniff"),
-    (b"x-frame-options", b"DENY"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-)
-API_HEADERS = (
-    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
-    (b"cache-control", b"no-store"),
-)
 
 
 class Guard:
@@ -97,6 +88,7 @@ class Guard:
         """Let the route answer. It is cancelled if that takes too long, or if the client goes away."""
         seconds = self.config.limits.request_seconds
         task: asyncio.Task[Any] = asyncio.current_task()  # type: ignore[assignment]
+        CURRENT.set(Request())
         watching = asyncio.ensure_future(_cancel_if_gone(task, exchange, receive))
         try:
             async with asyncio.timeout(seconds) as limit:
@@ -120,10 +112,8 @@ class Guard:
     def _check_queue(self, exchange: "Exchange") -> None:
         """Refuse early if nothing fits into the queues: reading a request costs more than refusing it."""
         service = getattr(exchange.scope["app"].state, "service", None)
-        if service is not None and service.engine.is_full:
-            raise ProblemError(
-                429, "overloaded", "the queues of all models are full: try again later", retry_after=1
-            )
+        if service is not None and service.engine.is_full():
+            raise overloaded()
 
     def _check_site(self, exchange: "Exchange") -> None:
         """Without keys, no page of another site may reach the server, not even by a name that points here."""
@@ -189,8 +179,7 @@ class Exchange:
         self._headers = dict(reversed(scope["headers"]))  # the first one counts
         self.began = time.perf_counter()
         self.path: str = scope["path"]
-        given = self.header(b"x-request-id")
-        self.request_id = given.decode() if REQUEST_ID.fullmatch(given) else uuid4().hex
+        self.request_id = request_id(self.header(b"x-request-id"))
         self.status = 0
         self.body_was_read = False
         self.client_is_gone = False

@@ -2,8 +2,8 @@
 
 from typing import Literal, TypeAlias, get_args
 
-Storage: TypeAlias = Literal["float32", "bfloat16", "int8"]
-"""How vectors are stored."""
+Storage: TypeAlias = Literal["float32", "float16", "bfloat16", "int8"]
+"""How vectors are stored. A folder has no ``float16``; databases have only ``float32`` and ``float16``."""
 Mode: TypeAlias = Literal["vectors", "lexical", "hybrid"]
 """Search by vectors, by BM25, or by both."""
 

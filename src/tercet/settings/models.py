@@ -16,7 +16,7 @@ from tercet.inputs import (
 from tercet.settings.limits import current_limits, exceeds
 from tercet.settings.tables import lists_to_tuples
 
-Precision: TypeAlias = Literal["fp32", "bf16", "fp16"]
+Precision: TypeAlias = Literal["fp32", "bf16", "fp16", "int8"]
 Runtime: TypeAlias = Literal["torch", "openvino"]
 Side: TypeAlias = Literal["context", "candidate"]
 Similarity: TypeAlias = Literal["cosine", "dot"]

@@ -39,11 +39,11 @@ class Tokens(NamedTuple):
     ids: Node
     """``[B, T]``"""
     places: Node
-    """``[1 or B, T]``: the position of each token in its text, from 0."""
+    """``[B, T]``: the position of each token in its text, from 0."""
     segments: Node | None
     """``[B, T]``, or None where all are 0."""
     bias: Node
-    """``[B, 1, 1 or T, T]``, added to attention logits."""
+    """``[B, 1, T, T]``, added to attention logits."""
 
 
 def bert(settings: Settings, weights: Weights, tokens: Tokens, *, first_position: int = 0) -> Node:
@@ -109,7 +109,7 @@ def mpnet(settings: Settings, weights: Weights, tokens: Tokens) -> Node:
     buckets = lookup(
         weight(weights, "encoder.relative_attention_bias.weight"),
         _distance_buckets(tokens.places, settings),
-    )  # [1, T, T, heads]
+    )  # [B, T, T, heads]
     bias = ops.add(ops.transpose(buckets, integers(0, 3, 1, 2)), tokens.bias)
     for number in range(settings["num_hidden_layers"]):
         layer = f"encoder.layer.{number}"
@@ -216,17 +216,17 @@ def _residual(x: Node, inner: Node, weights: Weights, name: str, *, epsilon: flo
 
 
 def _absolute_positions(weights: Weights, places: Node, first: int) -> Node:
-    """``[1 or B, T, D]``"""
+    """``[B, T, D]``"""
     return lookup(weight(weights, "embeddings.position_embeddings.weight")[first:], places)
 
 
 def _distances(places: Node) -> Node:
-    """``[1 or B, T, T]``: positions of keys minus positions of queries."""
+    """``[B, T, T]``: positions of keys minus positions of queries."""
     return ops.subtract(ops.unsqueeze(places, integers(1)), ops.unsqueeze(places, integers(2)))
 
 
 def _distance_buckets(places: Node, settings: Settings, most: int = 128) -> Node:
-    """``[1, T, T]``: the bucket of each distance, exact up to 8 and logarithmic beyond, as in T5."""
+    """``[B, T, T]``: the bucket of each distance, exact up to 8 and logarithmic beyond, as in T5."""
     half = settings.get("relative_attention_num_buckets", 32) // 2
     reach = np.arange(-most, most + 1)
     ahead, far = (reach > 0) * half, np.abs(reach)
@@ -242,7 +242,7 @@ def _distance_buckets(places: Node, settings: Settings, most: int = 128) -> Node
 
 
 def _distant_bias(places: Node, near: int) -> Node:
-    """``[1, 1, T, T]``: hides tokens that are farther away than ``near``."""
+    """``[B, 1, T, T]``: hides tokens that are farther away than ``near``."""
     far = ops.greater(ops.absolute(_distances(places)), constant(near, np.int32))
     return ops.unsqueeze(where(far, MASKED, 0.0), integers(1))
 
@@ -267,11 +267,11 @@ def _rotary_thetas(settings: Settings) -> tuple[float, float]:
 
 
 def _rotation(places: Node, width: int, theta: float) -> tuple[Node, Node]:
-    """``[1, 1, T, width]`` twice: cosine and sine of the angle of each position and dimension."""
+    """``[B, 1, T, width]`` twice: cosine and sine of the angle of each position and dimension."""
     slow = (theta ** -(np.arange(0, width, 2, dtype=np.float64) / width)).astype(np.float32)
     angles = ops.multiply(
         ops.unsqueeze(ops.convert(places, "f32"), integers(2)), constant(slow.reshape(1, 1, -1))
-    )  # [1, T, width / 2]
+    )  # [B, T, width / 2]
     whole = ops.unsqueeze(ops.concat([angles, angles], -1), integers(1))
     return ops.cos(whole), ops.sin(whole)
 

@@ -3,6 +3,7 @@
 A function takes nodes and weights and returns a node. Shapes are ``[B, T, D]`` unless stated otherwise.
 """
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -55,8 +56,23 @@ def weight(weights: Weights, name: str) -> Floats:
         raise ModelError(f"the model has no weight {name}: copy its files again") from None
 
 
+class LinearWeights(Mapping[str, Floats]):
+    """Weights that come with a way to build linear layers of their own."""
+
+    @abstractmethod
+    def linear(self, x: Node, name: str) -> Node:
+        """``x W^T + b``"""
+
+
 def linear(x: Node, weights: Weights, name: str) -> Node:
-    """``x W^T + b``; models without biases have none."""
+    """``x W^T + b``"""
+    if isinstance(weights, LinearWeights):
+        return weights.linear(x, name)
+    return plain_linear(x, weights, name)
+
+
+def plain_linear(x: Node, weights: Weights, name: str) -> Node:
+    """``x W^T + b`` in the precision of the graph; models without biases have none."""
     product = ops.matmul(x, constant(weight(weights, f"{name}.weight")), False, True)
     bias = weights.get(f"{name}.bias")
     return product if bias is None else ops.add(product, constant(bias.reshape(1, 1, -1)))
@@ -105,10 +121,9 @@ def attention(parts: Sequence[Node], bias: Node) -> Node:
     return ops.scaled_dot_product_attention(*parts, bias)
 
 
-def positions(ids: Node) -> Node:
-    """``[1, T]``: 0, 1, 2, ..."""
-    length = ops.gather(ops.shape_of(ids), constant(1, np.int64), constant(0, np.int64))
-    counted = ops.range(constant(0, np.int64), length, constant(1, np.int64), "i32")
+def positions(count: Node) -> Node:
+    """``[1, count]``: 0, 1, 2, ..."""
+    counted = ops.range(constant(0, np.int32), count, constant(1, np.int32), "i32")
     return ops.unsqueeze(counted, integers(0))
 
 

@@ -1,5 +1,6 @@
 """Encoders with a reduction as compiled graphs: tokens in, one small array out."""
 
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from tercet.encoders.openvino.architectures import Settings, Tokens, encoder_states, first_position
@@ -7,25 +8,34 @@ from tercet.encoders.openvino.blocks import Node, Weights
 from tercet.encoders.openvino.compiled import CompiledGraph
 from tercet.encoders.openvino.inputs import (
     IDS,
+    PLACES,
     POOLED_FROM,
     SEGMENTS,
-    STARTS,
+    SPLITS,
     Inputs,
     make_inputs,
-    padding_bias,
     separate_bias,
     separate_places,
+    text_bias,
 )
+from tercet.encoders.openvino.processor import highest_weight
+from tercet.encoders.openvino.quantized import InputRange, QuantizedWeights
+from tercet.encoders.openvino.ranges import Recorder
 from tercet.encoders.openvino.reductions import code_vectors, pooled, side_means
 from tercet.records import Floats
 from tercet.settings.models import PoolingConfig, Precision
 
 
 class Transformer(NamedTuple):
-    """A transformer as its folder describes it: ``config.json`` and the weights."""
+    """A transformer as its folder describes it: ``config.json`` and the weights.
+
+    Linear layers whose input has a range are in int8. A recorder sees the inputs of all linear layers.
+    """
 
     settings: Settings
     weights: Weights
+    ranges: Mapping[str, InputRange] | None = None
+    recorder: Recorder | None = None
 
     @property
     def width(self) -> int:
@@ -49,11 +59,18 @@ class Transformer(NamedTuple):
         return len(self.weights.get("embeddings.token_type_embeddings.weight", ()))
 
 
+class GraphPart(NamedTuple):
+    """A transformer of a scorer, and what compiles the graph that the scorer needs of it."""
+
+    transformer: Transformer
+    compiled: Callable[[Transformer], CompiledGraph]
+
+
 def pooled_graph(transformer: Transformer, pooling: PoolingConfig, *, precision: Precision) -> CompiledGraph:
     """Texts to pooled vectors, ``[B, kinds * D]``."""
     inputs = make_inputs(*([] if pooling.include_prompt else [POOLED_FROM]))
-    states = encoder_states(*transformer, _alone(inputs))
-    return CompiledGraph(pooled(states, inputs, pooling), inputs, precision=precision)
+    states = _states(transformer, inputs, _alone(inputs))
+    return CompiledGraph(pooled(states, inputs, pooling), inputs, precision=precision, recorder=transformer.recorder)
 
 
 def code_graph(
@@ -61,14 +78,15 @@ def code_graph(
 ) -> CompiledGraph:
     """Contexts to learnt codes, ``[B, M, D]``, which are not normalized."""
     inputs = make_inputs()
-    states = encoder_states(*transformer, _alone(inputs))
-    return CompiledGraph(code_vectors(states, inputs, codes, scale), inputs, precision=precision)
+    states = _states(transformer, inputs, _alone(inputs))
+    return CompiledGraph(code_vectors(states, inputs, codes, scale), inputs, precision=precision, recorder=transformer.recorder)
 
 
 def state_graph(transformer: Transformer, *, precision: Precision) -> CompiledGraph:
     """Texts to the states of their tokens, ``[B, T, D]``; those of padding mean nothing."""
     inputs = make_inputs()
-    return CompiledGraph(encoder_states(*transformer, _alone(inputs)), inputs, precision=precision)
+    states = _states(transformer, inputs, _alone(inputs))
+    return CompiledGraph(states, inputs, precision=precision, recorder=transformer.recorder)
 
 
 def pair_graph(
@@ -86,20 +104,30 @@ def pair_graph(
         cross_text_weight: reads the texts separately if it is given.
         pooling: the pooling of a whole pair. None: the means of context and candidate, ``[B, 2, D]``.
     """
-    needs_starts = cross_text_weight is not None or pooling is None
-    inputs = make_inputs(*[SEGMENTS] * segments, *[STARTS] * needs_starts)
+    needs_splits = cross_text_weight is not None or pooling is None
+    inputs = make_inputs(*[SEGMENTS] * segments, *[SPLITS] * needs_splits)
     tokens = Tokens(
         ids=inputs[IDS],
-        places=inputs.places if cross_text_weight is None else separate_places(inputs),
+        places=inputs[PLACES] if cross_text_weight is None else separate_places(inputs),
         segments=inputs[SEGMENTS] if segments else None,
-        bias=padding_bias(inputs) if cross_text_weight is None else separate_bias(inputs, cross_text_weight),
+        bias=text_bias(inputs) if cross_text_weight is None else separate_bias(inputs, cross_text_weight),
     )
-    states = encoder_states(*transformer, tokens)
+    states = _states(transformer, inputs, tokens)
     output: Node = side_means(states, inputs) if pooling is None else pooled(states, inputs, pooling)
-    return CompiledGraph(output, inputs, precision=precision)
+    return CompiledGraph(output, inputs, precision=precision, recorder=transformer.recorder)
+
+
+def _states(transformer: Transformer, inputs: Inputs, tokens: Tokens) -> Node:
+    """``[B, T, D]``: the states of each text."""
+    weights = transformer.weights
+    if transformer.recorder is not None:
+        weights = transformer.recorder
+    elif transformer.ranges is not None:
+        weights = QuantizedWeights(weights, transformer.ranges, highest_weight())
+    return inputs.by_text(encoder_states(transformer.settings, weights, tokens))
 
 
 def _alone(inputs: Inputs) -> Tokens:
     """The tokens of single texts."""
     segments: Any = None
-    return Tokens(inputs[IDS], inputs.places, segments, padding_bias(inputs))
+    return Tokens(inputs[IDS], inputs[PLACES], segments, text_bias(inputs))

@@ -1,5 +1,6 @@
 """What compiled scorers share."""
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -8,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tercet.encoders.openvino.graphs import Transformer
+from tercet.encoders.openvino.graphs import GraphPart, Transformer
 from tercet.errors import OutputError
 from tercet.records import Codes, Floats
 from tercet.scorers.dual_scorer import DualScorer
@@ -35,6 +36,10 @@ class CompiledScorer(TextScorer):
     origin: Origin
     config: Any
     _transformer: Transformer
+
+    @abstractmethod
+    def graph_parts(self) -> dict[str, GraphPart]:
+        """The transformers and their graphs; those of two sides that share one are one part."""
 
     @property
     def fingerprint(self) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from tercet.encoders.openvino.graphs import GraphPart
 from tercet.errors import InputError
 from tercet.records import Codes, Context, Explanation, Floats
 from tercet.scorers.bi_scorer import BiScorer
@@ -49,6 +50,11 @@ class CompiledBi(CompiledDual, BiScorer):
         """Whether one tower encodes both sides in the same way."""
         same_prompt = self.config.context_prompt == self.config.candidate_prompt
         return self._towers["context"] is self._towers["candidate"] and same_prompt
+
+    def graph_parts(self) -> dict[str, GraphPart]:
+        """The towers; one that serves both sides is that of the contexts."""
+        towers = {id(tower): (side, tower) for side, tower in reversed(self._towers.items())}
+        return {side: tower.part for side, tower in towers.values()}
 
     def _run_batch(self, ids: Sequence[Sequence[int]], side: Side) -> Codes:
         vectors = self._towers[side](ids, prompt_tokens=self._prompt_tokens[side])

@@ -1,10 +1,11 @@
 """The cross-encoder that OpenVINO runs."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
-from tercet.encoders.openvino.graphs import Transformer, pair_graph
-from tercet.encoders.openvino.inputs import SEGMENTS, STARTS
+from tercet.encoders.openvino.graphs import GraphPart, Transformer, pair_graph
+from tercet.encoders.openvino.inputs import SEGMENTS, SPLITS
 from tercet.records import Floats
 from tercet.scorers.compiled.base import CompiledScorer, Origin
 from tercet.scorers.cross_scorer import CrossScorer
@@ -36,20 +37,26 @@ class CompiledCross(CompiledScorer, CrossScorer):
         self._set_text(weights.tokenizer, turn_separator=config.turn_separator, precision=precision)
         self._set_pairs(weights.tokenizer, config, segments=weights.transformer.segments)
         self.origin, self._transformer, self._head = origin, weights.transformer, weights.head
-        self._needs_starts = config.cross_text_weight is not None or weights.pooling is None
-        self._graph = pair_graph(
-            weights.transformer,
+        self._needs_splits = config.cross_text_weight is not None or weights.pooling is None
+        self._pooling, self._weight = weights.pooling, config.cross_text_weight
+        self._graph = self.graph_parts()["pair"].compiled(weights.transformer)
+
+    def graph_parts(self) -> dict[str, GraphPart]:
+        """The encoder of pairs."""
+        build = partial(
+            pair_graph,
             segments=self._uses_segments,
-            cross_text_weight=config.cross_text_weight,
-            pooling=weights.pooling,
-            precision=precision,
+            cross_text_weight=self._weight,
+            pooling=self._pooling,
+            precision=self.precision,
         )
+        return {"pair": GraphPart(self._transformer, build)}
 
     def _run_pairs(self, pairs: Sequence[PairIds]) -> Floats:
         others: dict[str, list[Any]] = {}
         if self._uses_segments:
             others[SEGMENTS] = [pair.segments for pair in pairs]
-        if self._needs_starts:
-            others[STARTS] = [pair.candidate_start for pair in pairs]
+        if self._needs_splits:
+            others[SPLITS] = [pair.candidate_start for pair in pairs]
         outputs = self._head(self._graph.run([pair.ids for pair in pairs], **others))
         return ACTIVATIONS[self.config.activation](nan_if_infinite(outputs))

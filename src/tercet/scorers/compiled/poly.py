@@ -1,13 +1,13 @@
 """The poly-encoder that OpenVINO runs."""
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
 
 from tercet.encoders.openvino.compiled import CompiledGraph
-from tercet.encoders.openvino.graphs import Transformer, code_graph, state_graph
+from tercet.encoders.openvino.graphs import GraphPart, Transformer, code_graph, state_graph
 from tercet.records import Bools, Codes, Context, Explanation, Floats, Ints
 from tercet.scorers.compiled.base import CompiledDual, Origin, one_code
 from tercet.scorers.compiled.tower import TowerWeights, VectorTower
@@ -46,12 +46,7 @@ class CompiledPoly(CompiledDual, PolyScorer):
         self.config, self.origin, self._scales = config, origin, weights.scales
         self._codes = weights.codes
         self._transformer = weights.context
-        if weights.codes is None:
-            self._contexts = state_graph(weights.context, precision=precision)
-        else:
-            self._contexts = code_graph(
-                weights.context, weights.codes, scale=weights.scales.code, precision=precision
-            )
+        self._contexts = self._context_part.compiled(weights.context)
         pooling = PoolingConfig(kinds=(config.reduction,), first_tokens=config.first_tokens)
         layers = [normalize] if config.similarity == "cosine" else []
         tower = TowerWeights(
@@ -73,6 +68,19 @@ class CompiledPoly(CompiledDual, PolyScorer):
     def score_scale(self) -> float:
         """Multiplies the scores."""
         return self._scales.logit
+
+    def graph_parts(self) -> dict[str, GraphPart]:
+        """The encoders of contexts and of candidates, whose graphs differ even if they share weights."""
+        return {"context": self._context_part, "candidate": self._candidates.part}
+
+    @property
+    def _context_part(self) -> GraphPart:
+        if self._codes is None:
+            return GraphPart(self._transformer, partial(state_graph, precision=self.precision))
+        codes, scale = self._codes, self._scales.code
+        return GraphPart(
+            self._transformer, partial(code_graph, codes=codes, scale=scale, precision=self.precision)
+        )
 
     def _run_batch(self, ids: Sequence[Sequence[int]], side: Side) -> Codes:
         if side == "candidate":

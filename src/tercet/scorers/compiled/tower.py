@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
 from tercet.encoders.openvino.compiled import CompiledGraph
-from tercet.encoders.openvino.graphs import Transformer, pooled_graph, state_graph
+from tercet.encoders.openvino.graphs import GraphPart, Transformer, pooled_graph, state_graph
 from tercet.encoders.openvino.inputs import POOLED_FROM
 from tercet.records import Bools, Floats
 from tercet.scorers.numpy_layers import DenseLayer, Layer, normalize, norms
@@ -29,8 +29,8 @@ class VectorTower:
 
     def __init__(self, weights: TowerWeights, precision: Precision) -> None:
         self.pooling, self.width = weights.pooling, weights.width
-        self._graph = pooled_graph(weights.transformer, weights.pooling, precision=precision)
         self._layers, self._transformer, self._precision = weights.layers, weights.transformer, precision
+        self._graph = self.part.compiled(weights.transformer)
 
     def __call__(self, ids: Sequence[Sequence[int]], *, prompt_tokens: int = 0) -> Floats:
         """``[B, D]``"""
@@ -39,6 +39,14 @@ class VectorTower:
         for layer in self._layers:
             vectors = layer(vectors)
         return vectors
+
+    @property
+    def part(self) -> GraphPart:
+        """The transformer and its graph."""
+        return GraphPart(
+            self._transformer,
+            partial(pooled_graph, pooling=self.pooling, precision=self._precision),
+        )
 
     @cached_property
     def _states(self) -> CompiledGraph:
