@@ -128,7 +128,7 @@ class CandidateStore(Protocol):
     def export(self, path: Path, *, vectors: Path | None = None, overwrite: bool = False) -> int:
         """Write id, text and metadata of each candidate to a JSONL file; returns how many were written."""
 
-    def batches(self, *, with_vectors: bool) -> Iterator[tuple[list[Item], Floats | None]]:
+    def batches(self, *, with_vectors: bool) -> "Iterator[tuple[list[Item], Floats | None]]":
         """All candidates in batches, as they are at one moment, with their vectors ``[C, D]`` or None."""
 
     def problems(self) -> list[str]:
