@@ -115,7 +115,7 @@ def _load_compiled(
         )
     if precision == "fp16":
         raise UnsupportedModelError("fp16 needs a GPU: use bf16 or fp32")
-    require_package("openvino", package="openvino", purpose="the OpenVINO runtime")
+    require_package("tercet.encoders.openvino", package="openvino", purpose="the OpenVINO runtime")
     from tercet.formats.compile import compile_model
     from tercet.scorers.compiled.base import Origin
 
