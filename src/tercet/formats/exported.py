@@ -45,7 +45,9 @@ def read_export(folder: Path) -> Export:
     if base == MODEL and (folder / MODEL).is_dir():
         return Export(folder / MODEL, "int8")
     if base not in PACKAGED:
-        raise ModelError(f"{folder} has no folder {MODEL!r}: copy the export again, or export the model again")
+        raise ModelError(
+            f"{folder} has no folder {MODEL!r}: copy the export again, or export the model again"
+        )
     return Export(stored_model(base, stored_in=folder), "int8")
 
 
