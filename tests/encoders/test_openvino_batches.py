@@ -15,7 +15,9 @@ def test_texts_of_very_different_lengths_are_not_padded_together() -> None:
 def test_no_two_texts_overlap_in_the_rows(seed: int) -> None:
     lengths = np.random.default_rng(seed).integers(1, 300, size=80).tolist()
     rows = in_rows(lengths)
-    taken = [start + place for start, length in zip(rows.starts, lengths, strict=True) for place in range(length)]
+    taken = [
+        start + place for start, length in zip(rows.starts, lengths, strict=True) for place in range(length)
+    ]
     assert len(set(taken)) == sum(lengths)
     assert max(taken) < rows.count * rows.width
     for start, length in zip(rows.starts, lengths, strict=True):

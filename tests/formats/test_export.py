@@ -164,7 +164,14 @@ def test_the_same_top_is_a_share() -> None:
 def test_the_command_writes_a_folder(tiny_folder: FolderOf, tmp_path: Path) -> None:
     folder = tercet.BiEncoder.from_backbone(tiny_folder("bert")).save(tmp_path / "model")
     (tmp_path / "texts.txt").write_text("\n".join(TEXTS))
-    arguments = ["export", str(folder), "-o", str(tmp_path / "int8"), "--calibrate", str(tmp_path / "texts.txt")]
+    arguments = [
+        "export",
+        str(folder),
+        "-o",
+        str(tmp_path / "int8"),
+        "--calibrate",
+        str(tmp_path / "texts.txt"),
+    ]
     done = CliRunner().invoke(app, [*arguments, "--json"])
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["texts"] == -(-len(TEXTS) // 5)
