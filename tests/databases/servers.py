@@ -69,11 +69,18 @@ class PostgresServer:
 
     def settle(self) -> None:
         """Wait until the server has done all that clients of tercet sent, even those that were killed."""
+        self._wait(with_clients=False)
+
+    def wait_for_client(self) -> None:
+        """Wait until a client of tercet is connected."""
+        self._wait(with_clients=True)
+
+    def _wait(self, *, with_clients: bool) -> None:
         import psycopg
 
-        active = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'tercet'"
+        active = "SELECT count(*) > 0 FROM pg_stat_activity WHERE application_name = 'tercet'"
         with psycopg.connect(self.url, autocommit=True) as connection:
-            while connection.execute(active).fetchall() != [(0,)]:
+            while connection.execute(active).fetchall() != [(with_clients,)]:
                 time.sleep(0.01)
 
     def close(self) -> None:

@@ -69,6 +69,11 @@ class LostConnectionError(psycopg.OperationalError):
     """The connection broke during a call."""
 
 
+def is_starting(error: psycopg.Error) -> bool:
+    """Whether a server that is there does not answer yet; a failed connection has no code of its error."""
+    return error.sqlstate == "57P03" or "the database system is starting up" in str(error)
+
+
 def is_transient(error: psycopg.Error) -> bool:
     """Whether the same search or write can succeed on a new connection."""
     if error.sqlstate in RESTARTED or error.sqlstate == STANDBY_CONFLICT:
