@@ -11,7 +11,7 @@ from tercet.retrieve import Retriever
 from tests.databases.servers import PostgresServer
 
 NUMBERS = count()
-KINDS = ("folder", "postgres")
+KINDS = ("folder", "postgres", "qdrant")
 ALL = [pytest.param(kind, marks=[] if kind == "folder" else pytest.mark.slow) for kind in KINDS]
 """Parameters of a fixture: the folder in quick tests too, the databases in slow ones."""
 DATABASES = [pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS[1:]]
@@ -29,6 +29,9 @@ class Places:
         name = f"index_{next(NUMBERS)}"
         if kind == "folder":
             return str(self._folder / f"{name}.tercet")
+        if kind == "qdrant":  # without a server, which no package has
+            pytest.importorskip("qdrant_client", reason="qdrant-client is not installed")
+            return f"qdrant://{self._folder / name}/{name}"
         return f"{self.server(kind).url}/{name}"
 
     def server(self, kind: str) -> PostgresServer:
@@ -57,6 +60,12 @@ class NewRetriever(Protocol):
     """Creates a retriever at a new place of one kind."""
 
     def __call__(self, scorer: Any, **options: Any) -> Retriever: ...
+
+
+def needs_words(retriever: Retriever) -> None:
+    """Skip the test if the database has no lexical search."""
+    if not retriever.store.has_lexical:
+        pytest.skip("this database has no lexical search")
 
 
 def option(place: str) -> dict[str, str]:

@@ -67,6 +67,15 @@ class PostgresServer:
             time.sleep(0.01)
         file.unlink()  # a process that nobody waits for looks alive to the next server
 
+    def settle(self) -> None:
+        """Wait until the server has done all that clients of tercet sent, even those that were killed."""
+        import psycopg
+
+        active = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'tercet'"
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            while connection.execute(active).fetchall() != [(0,)]:
+                time.sleep(0.01)
+
     def close(self) -> None:
         """Stop the server and delete its data."""
         with suppress(subprocess.CalledProcessError, FileNotFoundError):

@@ -30,7 +30,9 @@ def chosen() -> InputRange:
 def run(weights: QuantizedWeights, inputs: np.ndarray) -> np.ndarray:
     x = ops.parameter([-1, -1, 32], np.float32, "x")
     model = ov.Model([linear(x, weights, "layer")], [x], "linear")
-    found: np.ndarray = ov.compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})([inputs[None]])[0][0]
+    found: np.ndarray = ov.compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})([inputs[None]])[
+        0
+    ][0]
     return found
 
 

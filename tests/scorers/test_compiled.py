@@ -248,6 +248,27 @@ def test_a_folder_without_weights_is_refused(tiny_folder: FolderOf, tmp_path: Pa
         tercet.load(tmp_path / "model", runtime="openvino")
 
 
+@pytest.mark.parametrize("threads", ["1", "64"])
+def test_the_number_of_threads_does_not_change_scores(
+    threads: str, tiny_folder: FolderOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tercet.BiEncoder.from_backbone(tiny_folder("bert")).save(tmp_path / "model")
+    expected = tercet.load(folder, device="cpu").score_many(SENTENCES, SENTENCES)
+    monkeypatch.setenv("OMP_NUM_THREADS", threads)
+    found = tercet.load(folder, runtime="openvino").score_many(SENTENCES, SENTENCES)
+    np.testing.assert_allclose(found, expected, rtol=TOLERANCE, atol=TOLERANCE)
+
+
+@pytest.mark.filterwarnings("ignore::tercet.errors.TruncationWarning")
+def test_a_text_of_a_megabyte_is_truncated_as_in_torch(tiny_folder: FolderOf, tmp_path: Path) -> None:
+    folder = tercet.BiEncoder.from_backbone(tiny_folder("bert")).save(tmp_path / "model")
+    exact, compiled = tercet.load(folder, device="cpu"), tercet.load(folder, runtime="openvino")
+    texts = ["the old cat " * 90_000, "a dog"]
+    expected, found = (scorer.scores(texts, SENTENCES) for scorer in (exact, compiled))
+    np.testing.assert_allclose(found.values, expected.values, rtol=TOLERANCE, atol=TOLERANCE)
+    np.testing.assert_array_equal(found.context_truncated, expected.context_truncated)
+
+
 def test_a_fork_after_loading_is_an_error_not_a_hang(tiny_folder: FolderOf, tmp_path: Path) -> None:
     folder = tercet.BiEncoder.from_backbone(tiny_folder("bert")).save(tmp_path / "model")
     scorer = tercet.load(folder, runtime="openvino")

@@ -47,7 +47,7 @@ def serve(
         int | None, typer.Option(help="Processes, each with its own copy of the models. Default: 1.")
     ] = None,
     precision: Annotated[
-        Precision | None, typer.Option(help="fp32 or bf16, on a GPU also fp16. Default: fp32.")
+        Precision | None, typer.Option(help="fp32, bf16, on a CPU int8, on a GPU fp16. Default: fp32.")
     ] = None,
     keys_file: Annotated[
         Path | None,

@@ -64,9 +64,7 @@ def export_int8(
     if len(texts) < MIN_TEXTS:
         raise InputError(f"int8 needs at least {MIN_TEXTS} texts for its ranges, got {len(texts)}")
     measured = [text for number, text in enumerate(texts) if number % HELD_OUT == 0][:MOST_MEASURED]
-    ranges, share = calibrated_ranges(
-        model, [text for number, text in enumerate(texts) if number % HELD_OUT]
-    )
+    ranges, share = calibrated_ranges(model, [text for number, text in enumerate(texts) if number % HELD_OUT])
     cost = _cost(model, ranges, measured)
     names = names_of(model)
     with new_folder(target) as folder:

@@ -15,8 +15,8 @@ MODEL = "model"
 
 CARD = """# An int8 {kind}-encoder for CPUs
 
-`tercet.load("FOLDER")` opens it with the OpenVINO runtime. It is {base} with {share:.0%} of the weights of its
-linear layers in int8; the others are in bf16, or in fp32 on a processor without bf16.
+`tercet.load("FOLDER")` opens it with the OpenVINO runtime. It is {base} with {share:.0%} of the weights of
+its linear layers in int8; the others are in bf16, or in fp32 on a processor without bf16.
 
 Compared with fp32, on {texts} texts that did not set the ranges:
 
@@ -45,7 +45,9 @@ def read_export(folder: Path) -> Export:
     if base == MODEL and (folder / MODEL).is_dir():
         return Export(folder / MODEL, "int8")
     if base not in PACKAGED:
-        raise ModelError(f"{folder} has no folder {MODEL!r}: copy the export again, or export the model again")
+        raise ModelError(
+            f"{folder} has no folder {MODEL!r}: copy the export again, or export the model again"
+        )
     return Export(stored_model(base, stored_in=folder), "int8")
 
 

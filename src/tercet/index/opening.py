@@ -5,7 +5,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from tercet.index.backends import BACKENDS
+from tercet.index.backends import BACKENDS, WITH_WORDS
 from tercet.index.backends.address import is_address, parse_address
 from tercet.index.dtypes import STORAGES
 from tercet.index.folder import FolderStore, check_new
@@ -65,8 +65,8 @@ def create_store(
 
 
 def has_lexical_search(name: str | PathLike[str]) -> bool:
-    """Whether words can be searched: databases can, a folder needs tantivy."""
-    return is_address(name) or has_tantivy()
+    """Whether words can be searched: some databases can, a folder needs tantivy."""
+    return parse_address(str(name)).scheme in WITH_WORDS if is_address(name) else has_tantivy()
 
 
 def has_index(name: str | PathLike[str]) -> bool:

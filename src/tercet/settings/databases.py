@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Self, get_args, get_type_hints
 
 from tercet.errors import InputError
-from tercet.inputs import check_count
+from tercet.inputs import check_choice, check_count
 
 CONFIGURATION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)?")
 MEMORY = re.compile(r"\d+(kB|MB|GB)")
@@ -53,6 +53,20 @@ class PostgresOptions(DatabaseOptions):
             )
         if self.build_memory and not MEMORY.fullmatch(self.build_memory):
             raise InputError(f"build_memory must be a size such as 512MB, got {self.build_memory!r}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class QdrantOptions(DatabaseOptions):
+    """Options of an index in Qdrant."""
+
+    https: str = "false"
+    """``true`` for a connection by TLS."""
+    api_key: str = ""
+    """The key of the server. Default: the environment variable ``QDRANT_API_KEY``."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("https", self.https, ("true", "false"))
 
 
 def _value(name: str, text: str, kind: Any) -> Any:

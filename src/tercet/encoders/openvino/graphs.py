@@ -70,7 +70,9 @@ def pooled_graph(transformer: Transformer, pooling: PoolingConfig, *, precision:
     """Texts to pooled vectors, ``[B, kinds * D]``."""
     inputs = make_inputs(*([] if pooling.include_prompt else [POOLED_FROM]))
     states = _states(transformer, inputs, _alone(inputs))
-    return CompiledGraph(pooled(states, inputs, pooling), inputs, precision=precision, recorder=transformer.recorder)
+    return CompiledGraph(
+        pooled(states, inputs, pooling), inputs, precision=precision, recorder=transformer.recorder
+    )
 
 
 def code_graph(
@@ -79,7 +81,9 @@ def code_graph(
     """Contexts to learnt codes, ``[B, M, D]``, which are not normalized."""
     inputs = make_inputs()
     states = _states(transformer, inputs, _alone(inputs))
-    return CompiledGraph(code_vectors(states, inputs, codes, scale), inputs, precision=precision, recorder=transformer.recorder)
+    return CompiledGraph(
+        code_vectors(states, inputs, codes, scale), inputs, precision=precision, recorder=transformer.recorder
+    )
 
 
 def state_graph(transformer: Transformer, *, precision: Precision) -> CompiledGraph:

@@ -93,7 +93,7 @@ POOLINGS: dict[PoolingKind, Callable[[Node, Node, PoolingConfig], Node]] = {
 
 def _without_prompt(inputs: Inputs) -> Node:
     """``[B, T]``: the mask without the prompt, unless nothing would be left."""
-    kept = ops.logical_and(inputs.mask, ops.greater_equal(inputs.places, inputs[POOLED_FROM]))
+    kept = ops.logical_and(inputs.mask, ops.greater_equal(inputs.columns, inputs[POOLED_FROM]))
     left = ops.reduce_logical_or(kept, integers(1), True)
     return ops.select(left, kept, inputs.mask)
 

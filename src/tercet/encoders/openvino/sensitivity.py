@@ -23,9 +23,7 @@ def chosen_ranges(part: GraphPart, recorder: Recorder) -> dict[str, InputRange]:
     ranges = {name: choice.range for name, choice in recorder.choices().items()}
     places = np.linspace(0, len(recorder.batches) - 1, min(BATCHES, len(recorder.batches))).astype(int)
     batches = [recorder.batches[place] for place in places]
-    errors = {
-        name: output_error(_graph(part, {name: chosen}), batches) for name, chosen in ranges.items()
-    }
+    errors = {name: output_error(_graph(part, {name: chosen}), batches) for name, chosen in ranges.items()}
     kept = bearable(errors, {name: recorder.size(name) for name in errors})
     return {name: ranges[name] for name in ranges if name in kept}
 

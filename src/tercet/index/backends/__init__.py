@@ -11,7 +11,11 @@ from tercet.index.backends.address import SCHEMES, Address
 from tercet.index.protocol import CandidateStore
 from tercet.settings.index import Storage
 
-__all__ = ["BACKENDS", "SCHEMES"]
+__all__ = ["BACKENDS", "SCHEMES", "WITH_WORDS"]
+
+
+WITH_WORDS = ("postgresql", "postgres")
+"""The schemes of the databases that can search words."""
 
 
 class Backend(Protocol):
@@ -48,5 +52,16 @@ def _postgres() -> Backend:
     return PostgresStore
 
 
-BACKENDS: dict[str, Callable[[], Backend]] = {"postgresql": _postgres, "postgres": _postgres}
+def _qdrant() -> Backend:
+    require("qdrant_client", extra="qdrant", purpose="an index in Qdrant")
+    from tercet.index.backends.qdrant import QdrantStore
+
+    return QdrantStore
+
+
+BACKENDS: dict[str, Callable[[], Backend]] = {
+    "postgresql": _postgres,
+    "postgres": _postgres,
+    "qdrant": _qdrant,
+}
 """What loads the backend of the addresses that start with a scheme."""

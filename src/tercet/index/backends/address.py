@@ -6,7 +6,7 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from tercet.errors import InputError
 
-SCHEMES = ("postgresql", "postgres")
+SCHEMES = ("postgresql", "postgres", "qdrant")
 """What an address can start with."""
 SECRETS = ("password", "sslpassword", "passfile", "token", "api_key")
 """Names of options whose values are not shown."""

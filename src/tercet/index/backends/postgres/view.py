@@ -12,7 +12,8 @@ from tercet.errors import InputError
 from tercet.index.backends.postgres.metadata import PostgresMetadata
 from tercet.index.backends.postgres.vectors import array_parameter, decoded
 from tercet.index.backends.postgres.where import Clause, all_of
-from tercet.index.base import NO_ID, Neighbors, check_query
+from tercet.index.backends.products import DatabaseVectors, Rows, half_precision
+from tercet.index.base import check_query
 from tercet.index.certified import certified_search
 from tercet.index.conditions import Where, conditions_of
 from tercet.index.items import Item
@@ -68,6 +69,16 @@ class PostgresView:
         )
         return Extent(row[0], row[1], row[2] * ROUNDED_NORM, row[3])
 
+    @property
+    def total(self) -> int:
+        """The number of vectors, or a larger number."""
+        return self.extent.vectors
+
+    @property
+    def max_norm(self) -> float:
+        """Norm of the longest vector."""
+        return self.extent.max_norm
+
     def bound(self) -> int:
         """The number of candidates, or a larger number."""
         return self.extent.candidates
@@ -88,7 +99,7 @@ class PostgresView:
         """The ``k`` best candidates of each context."""
         check_query(codes, k, scale, width=self._settings.width)
         total = max(self.extent.vectors, 1)
-        index = VectorsInPostgres(self, selection, exact=exact or not self._uses_graph(selection))
+        index = DatabaseVectors(self, selection, exact=exact or not self._uses_graph(selection))
         budget = None if index.exact else BUDGET
         return rank_candidates(
             lambda depth: certified_search(
@@ -127,7 +138,7 @@ class PostgresView:
         rows: list[tuple[Any, ...]] = self._connection.execute(sql.encode(), values).fetchall()
         return rows
 
-    def nearest(self, vectors: Floats, k: int, selection: Clause | None, *, exact: bool) -> "Rows":
+    def nearest(self, vectors: Floats, k: int, selection: Clause | None, *, exact: bool) -> Rows:
         """The ``k`` nearest vectors of each of ``[Q, D]``, all in one query: position, number, distance."""
         if not exact:
             self._tune(len(vectors), k)
@@ -165,9 +176,7 @@ class PostgresView:
         """Scales ``[Q]`` and queries ``[Q, D]``, as the type of the column holds them without its limits."""
         if self._settings.kind == "vector":
             return np.ones(len(queries), dtype=np.float32), queries
-        scales = np.abs(queries).max(axis=1)
-        scales[scales == 0] = 1
-        return scales, (queries / scales[:, None]).astype(np.float16).astype(np.float32)
+        return half_precision(queries)
 
     def _row(self, sql: str, values: Sequence[Any]) -> tuple[Any, ...]:
         return self.query(sql, values)[0]
@@ -199,57 +208,3 @@ class PostgresView:
             "SELECT set_config('hnsw.ef_search', %s, true), set_config('hnsw.iterative_scan', %s, true)",
             [str(min(max(effort, k), MOST_EFFORT)), "strict_order"],
         )
-
-
-Rows = np.ndarray[Any, np.dtype[np.float64]]
-
-
-class VectorsInPostgres:
-    """The vectors of a view as ``certified_search`` needs them."""
-
-    def __init__(self, view: PostgresView, selection: Clause | None, *, exact: bool) -> None:
-        self._view, self._selection = view, selection
-        self.exact = exact
-
-    def __len__(self) -> int:
-        """The number of vectors, or a larger number; a list that is shorter has all of them."""
-        return self._view.extent.vectors
-
-    @property
-    def max_norm(self) -> float:
-        """Norm of the longest vector."""
-        return self._view.extent.max_norm
-
-    def nearest(self, queries: Floats, k: int) -> Neighbors:
-        """The ``k`` nearest neighbours of each query in ``[Q, D]``; products are upper bounds.
-
-        Half precision rounds the queries too. A product is off by at most the norm of the rounding error,
-        times that of the longest vector.
-        """
-        scales, rounded = self._view.comparable(queries)
-        errors = np.linalg.norm(rounded.astype(np.float64) * scales[:, None] - queries, axis=1)
-        ids = np.full((len(queries), k), NO_ID, dtype=np.int64)
-        products = np.full((len(queries), k), -np.inf)
-        for exact in (False, True) if not self.exact else (True,):
-            short = np.flatnonzero(ids[:, -1] == NO_ID)  # a graph ended early: these are compared with all
-            if not len(short):
-                break
-            rows = self._view.nearest(rounded[short], k, self._selection, exact=exact)
-            rows = rows[np.lexsort((rows[:, 2], rows[:, 0]))]
-            at = rows[:, 0].astype(np.int64) - 1
-            rank = _ranks(at)
-            ids[short[at], rank] = rows[:, 1].astype(np.int64)
-            products[short[at], rank] = -rows[:, 2] * scales[short[at]]
-        self.exact |= bool((ids[:, -1] == NO_ID).any())  # it was compared with all, and there are no more
-        bounds = products + (errors * self.max_norm)[:, None]
-        return Neighbors(ids, bounds.astype(np.float32))
-
-    def vectors(self, ids: Ints) -> Floats:
-        """``[C, D]``: the vectors with these ids."""
-        return self._view.vectors(ids)
-
-
-def _ranks(positions: Ints) -> Ints:
-    """The rank of each row within its code; the positions of the codes are sorted."""
-    starts = np.flatnonzero(np.diff(positions, prepend=-1))
-    return np.arange(len(positions)) - np.repeat(starts, np.diff(starts, append=len(positions)))
