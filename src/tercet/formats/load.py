@@ -119,7 +119,10 @@ def _load_compiled(
     from tercet.formats.compile import compile_model
     from tercet.scorers.compiled.base import Origin
 
-    origin = Origin(folder=folder, fingerprint=fingerprint, with_torch=partial(_in_torch, folder))
+    again = partial(_compiled_again, folder, precision, ranges)
+    origin = Origin(
+        folder=folder, fingerprint=fingerprint, with_torch=partial(_in_torch, folder), again=again
+    )
     return compile_model(folder, kind_of(folder), origin, precision=precision, ranges=ranges)
 
 
@@ -143,6 +146,10 @@ def _load_export(
         device=device,
         ranges=folder / INT8,
     )
+
+
+def _compiled_again(folder: Path, precision: Precision, ranges: Path | None) -> "Compiled":
+    return _load_compiled(folder, stored_fingerprint(folder), precision=precision, device=None, ranges=ranges)
 
 
 def _in_torch(folder: Path) -> Any:
