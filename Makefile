@@ -4,8 +4,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 ALL_READY := .venv/all-ready
+DOCS_READY := .venv/docs-ready
 
-.PHONY: demo test test-all lint bench fuzz kills mutants openapi research-test results clean
+.PHONY: demo test test-all lint dist bench fuzz kills mutants openapi docs tutorials pictures release research-test results clean
 
 demo: $(READY)
 	@$(BIN)/tercet demo
@@ -35,6 +36,11 @@ bench: $(READY)
 	$(BIN)/python benchmarks/pairs_speed.py
 	$(BIN)/python benchmarks/sampling_speed.py
 
+# The packages to upload. A wheel that is built otherwise names a folder of this machine.
+dist: $(READY)
+	TERCET_RELEASE=1 $(BIN)/python -m hatchling build -d dist
+	cd packages/minilm && ../../$(BIN)/python -m hatchling build -d ../../dist
+
 mutants: $(READY)
 	OMP_NUM_THREADS=1 nice $(BIN)/python tests/mutants/run.py
 
@@ -46,6 +52,28 @@ kills: $(READY)
 
 openapi: $(READY)
 	$(BIN)/python -m tercet.serve.openapi > docs/openapi.json
+
+# The site, in build/docs. Warnings are errors; nothing is fetched from a network.
+docs: $(DOCS_READY)
+	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet --jobs auto docs build/docs
+	@echo 'open build/docs/index.html'
+
+# Runs the pages with code, and writes what it prints into them. The pictures come from the same models.
+tutorials: $(ALL_READY) pictures
+	OMP_NUM_THREADS=1 $(BIN)/python docs/_ext/run_pages.py --write \
+	  $$($(BIN)/python docs/_ext/run_pages.py --list)
+
+pictures: $(READY)
+	OMP_NUM_THREADS=1 $(BIN)/python docs/pictures/draw.py
+
+# Wheel and sdist in dist/, checked, with a list of what an installation contains (CycloneDX).
+release: $(ALL_READY)
+	rm -rf dist
+	$(MAKE) dist
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/python tests/release/contents.py dist
+	$(BIN)/cyclonedx-py requirements constraints.txt --pyproject pyproject.toml --output-reproducible \
+	  --output-file dist/tercet.cdx.json
 
 research-test: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/pytest research/tests
@@ -64,8 +92,12 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	@touch $(READY)
 
+$(DOCS_READY): $(READY)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,docs]'
+	@touch $(DOCS_READY)
+
 $(ALL_READY): $(READY)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,test-all]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,docs,test-all]'
 	if command -v npm > /dev/null; then npm install --silent --prefix .venv axe-core@4; fi
 	@touch $(ALL_READY)
 

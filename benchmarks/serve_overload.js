@@ -16,7 +16,7 @@ export const options = {
       rate: Number(__ENV.RATE),
       timeUnit: "10s",
       duration: `${__ENV.SECONDS}s`,
-      preAllocatedVUs: 200,
+      preAllocatedVUs: Number(__ENV.VUS),
       maxVUs: 1000,
     },
   },

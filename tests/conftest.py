@@ -2,7 +2,7 @@
 
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from string import ascii_lowercase
 
@@ -13,12 +13,16 @@ from tokenizers.processors import TemplateProcessing
 from transformers import AutoConfig, AutoModel, PreTrainedTokenizerFast
 
 import tercet
+from tests.databases.places import ALL, NewRetriever, Places, open_places, option
 
 ROOT = Path(__file__).parent.parent
 # Processes that tests start import this tree, not an installed copy.
 os.environ["PYTHONPATH"] = os.pathsep.join(
     [str(ROOT / "src"), str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
 )
+
+if not torch.cuda.is_available():  # before anything imports Triton, whose kernels then run in Python
+    os.environ["TRITON_INTERPRET"] = "1"
 
 # A job in the background ignores Ctrl-C, and so would the commands that tests start and interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -110,3 +114,15 @@ def tiny(tiny_folder: Callable[[str], Path]) -> tercet.BiEncoder:
 def minilm() -> tercet.BiEncoder:
     """The packaged bi-encoder."""
     return tercet.load("bi", device="cpu")
+
+
+@pytest.fixture(scope="session")
+def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Places]:
+    """Places for indexes in folders and databases."""
+    yield from open_places(tmp_path_factory.mktemp("places"))
+
+
+@pytest.fixture(params=ALL)
+def new(request: pytest.FixtureRequest, places: Places) -> NewRetriever:
+    """A function that creates a retriever in a folder, or in a database."""
+    return lambda scorer, **options: tercet.Retriever(scorer, **option(places.new(request.param)), **options)

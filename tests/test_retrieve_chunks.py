@@ -13,6 +13,7 @@ from tercet.retrieve import Retriever
 from tercet.settings.chunks import ChunkConfig
 from tercet.settings.models import PolyConfig
 from tests.conftest import SENTENCES
+from tests.databases.places import ALL, NewRetriever, Places, needs_words, option
 
 FolderOf = Callable[[str], Path]
 CHUNK = ChunkConfig(size=12, overlap=4)
@@ -30,9 +31,17 @@ def scorer(request: pytest.FixtureRequest, tiny_folder: FolderOf) -> tercet.BiEn
     return tercet.PolyEncoder.from_backbone(tiny_folder("bert"), config=PolyConfig(codes=4), device="cpu")
 
 
+@pytest.fixture(params=ALL)
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
 @pytest.fixture
-def retriever(scorer: tercet.BiEncoder, tmp_path: Path) -> Retriever:
-    retriever = Retriever(scorer, chunk=CHUNK, path=tmp_path / "i.tercet")
+def retriever(scorer: tercet.BiEncoder, new: NewRetriever) -> Retriever:
+    return filled(new(scorer, chunk=CHUNK))
+
+
+def filled(retriever: Retriever) -> Retriever:
     retriever.add(Item(id_, text, {"even": not int(id_[1:]) % 2}) for id_, text in DOCUMENTS.items())
     return retriever
 
@@ -88,16 +97,19 @@ def test_updates_and_removals_concern_all_chunks(scorer: tercet.BiEncoder, retri
         retriever.compact()  # the second time from one segment
 
 
-def test_an_index_with_chunks_opens_again(scorer: tercet.BiEncoder, retriever: Retriever) -> None:
+def test_an_index_with_chunks_opens_again(scorer: tercet.BiEncoder, places: Places, kind: str) -> None:
+    place = places.new(kind)
+    retriever = filled(Retriever(scorer, chunk=CHUNK, **option(place)))
     expected = list(retriever.search(CONTEXT, 7))
     retriever.close()
-    with Retriever.open(retriever.path, scorer) as opened:
+    with Retriever.open(place, scorer) as opened:
         assert opened.chunk == CHUNK
         assert list(opened.search(CONTEXT, 7)) == expected
         assert opened.store.summary()["chunks"] > len(DOCUMENTS)
 
 
-def test_lost_chunks_are_encoded_again(scorer: tercet.BiEncoder, retriever: Retriever) -> None:
+def test_lost_chunks_are_encoded_again(scorer: tercet.BiEncoder, tmp_path: Path) -> None:
+    retriever = filled(Retriever(scorer, chunk=CHUNK, path=tmp_path / "i.tercet"))
     expected = list(retriever.search(CONTEXT, 30))
     retriever.compact()
     (segment,) = retriever.store.segments.names()
@@ -118,10 +130,12 @@ def test_the_reranker_reads_every_chunk(retriever: Retriever, tiny_folder: Folde
     expected = best_chunks(cross, retriever, DOCUMENTS)
     assert [hit.score for hit in hits] == pytest.approx([score for _, score, _ in expected], abs=1e-5)
     assert {hit.id: hit.part for hit in hits} == {id_: part for id_, _, part in expected}
-    assert len(retriever.search(CONTEXT, 3, rerank=5, mode="lexical")) == 3
+    if retriever.store.has_lexical:
+        assert len(retriever.search(CONTEXT, 3, rerank=5, mode="lexical")) == 3
 
 
 def test_hybrid_search_fuses_whole_documents_with_best_chunks(retriever: Retriever) -> None:
+    needs_words(retriever)
     hits = retriever.search(CONTEXT, 30, mode="hybrid")
     assert len({hit.id for hit in hits}) == len(hits) == 30
     assert any(hit.part is not None for hit in hits)
@@ -140,8 +154,8 @@ def test_without_chunks_the_end_of_a_document_is_not_found(tiny: tercet.BiEncode
     assert missed.part is None
 
 
-def test_many_chunks_of_one_document_do_not_hide_others(tiny: tercet.BiEncoder) -> None:
-    with Retriever(tiny, chunk=ChunkConfig(size=9)) as retriever:
+def test_many_chunks_of_one_document_do_not_hide_others(tiny: tercet.BiEncoder, new: NewRetriever) -> None:
+    with new(tiny, chunk=ChunkConfig(size=9)) as retriever:
         retriever.add([f"{SENTENCES[0]}. " * 300, SENTENCES[1], SENTENCES[2]])
         assert {hit.id for hit in retriever.search(SENTENCES[0], 3)} == {"0", "1", "2"}
         assert len(retriever.search(np.str_(SENTENCES[0]), 2)) == 2

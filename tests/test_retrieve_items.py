@@ -15,13 +15,14 @@ from tercet.index.export import as_dict
 from tercet.index.items import Item
 from tercet.index.store import Store
 from tercet.retrieve import Retriever
+from tests.databases.places import NewRetriever
 
 FolderOf = Callable[[str], Path]
 
 
 @pytest.fixture
-def retriever(tiny: tercet.BiEncoder) -> Retriever:
-    retriever = Retriever(tiny)
+def retriever(tiny: tercet.BiEncoder, new: NewRetriever) -> Retriever:
+    retriever = new(tiny)
     retriever.add(
         [
             Item("cat", "the cat sat on the mat", {"topic": "animals"}),
@@ -154,8 +155,11 @@ def test_names_and_paths_are_taken_for_scorer_and_reranker(tiny_folder: FolderOf
 
 
 def test_an_export_holds_one_state_of_an_index_that_changes_meanwhile(
-    retriever: Retriever, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tiny: tercet.BiEncoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    retriever = Retriever(tiny)
+    retriever.add([Item("cat", "the cat sat"), Item("dog", "a dog ran"), Item("7", "old house"), "never"])
+
     def change_then_convert(item: Item) -> dict[str, Any]:
         if item.id == "cat":  # the first one: the second batch is not read yet
             other = Store(retriever.path)

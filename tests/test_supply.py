@@ -18,8 +18,9 @@ UNSAFE = {"allow_pickle": True, "trust_remote_code": True, "weights_only": False
 
 def declared() -> set[tuple[str, str]]:
     """The packages of ``pyproject.toml``, each with its extra."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    groups = {BASE: project["dependencies"], **project["optional-dependencies"]}
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    base = settings["tool"]["hatch"]["metadata"]["hooks"]["custom"]["dependencies"]
+    groups = {BASE: base, **settings["project"]["optional-dependencies"]}
     return {(package_of(line), extra) for extra, lines in groups.items() for line in lines}
 
 
@@ -32,7 +33,8 @@ def package_of(requirement: str) -> str:
 
 def rows() -> Iterator[list[str]]:
     """The cells of each row of the table of dependencies, without its head."""
-    lines = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("|")]
+    table = PAGE.read_text(encoding="utf-8").partition("\n## ")[0]
+    lines = [line for line in table.splitlines() if line.startswith("|")]
     for line in lines[2:]:
         yield [cell.strip() for cell in line.strip("|").split("|")]
 

@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.2.0"
 
 if TYPE_CHECKING:
     from tercet import errors, index
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tercet.scorers.scorer import Scorer
     from tercet.settings.models import BiConfig, CrossConfig, PolyConfig, PoolingConfig
     from tercet.settings.recipe import read_recipe
+    from tercet.sharded import ShardedRetriever
     from tercet.similar import closest_pairs, clusters
     from tercet.training.run import run_recipe
 
@@ -37,10 +38,12 @@ _HOMES = {
     "scorers.scorer": ("Scorer",),
     "settings.models": ("BiConfig", "CrossConfig", "PolyConfig", "PoolingConfig"),
     "settings.recipe": ("read_recipe",),
+    "sharded": ("ShardedRetriever",),
     "similar": ("closest_pairs", "clusters"),
     "training.run": ("run_recipe",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+_NEED_TORCH = {"scorers.bi", "scorers.cross", "scorers.match", "scorers.poly", "training.run"}
 _ROOMS = ("errors", "index")
 
 __all__ = [
@@ -59,6 +62,7 @@ __all__ = [
     "Ranked",
     "Retriever",
     "Scorer",
+    "ShardedRetriever",
     "__version__",
     "calibrate",
     "closest_pairs",
@@ -78,4 +82,9 @@ def __getattr__(name: str) -> object:
         return import_module(f"tercet.{name}")
     if name not in _HOME_OF:
         raise AttributeError(f"module 'tercet' has no attribute {name!r}")
-    return getattr(import_module(f"tercet.{_HOME_OF[name]}"), name)
+    home = _HOME_OF[name]
+    if home in _NEED_TORCH:
+        from tercet.extras import require_torch
+
+        require_torch(f"tercet.{name}", extra="train" if home.startswith("training") else "torch")
+    return getattr(import_module(f"tercet.{home}"), name)

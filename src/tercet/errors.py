@@ -9,6 +9,21 @@ class InputError(TercetError, ValueError):
     """An argument or setting has an invalid value."""
 
 
+class DeviceMemoryError(InputError):
+    """A GPU has too little free memory; the message says how much is needed."""
+
+
+class UnmatchedConditionError(InputError):
+    """No candidate has a column, or a value, that a condition of a search names.
+
+    ``missing_column`` is the column that no candidate has; None if the column exists.
+    """
+
+    def __init__(self, message: str, *, missing_column: str | None = None) -> None:
+        super().__init__(message)
+        self.missing_column = missing_column
+
+
 class DataError(TercetError, ValueError):
     """A row of a data file cannot be used; the message names the file and the line."""
 
@@ -53,6 +68,14 @@ class LockedIndexError(TercetError):
     """Another process is writing to the index."""
 
 
+class DatabaseError(TercetError):
+    """A database that holds an index cannot be reached, refuses, or takes too long."""
+
+
+class WorkerError(TercetError):
+    """The workers of a bulk job cannot be reached, or die at the same rows again and again."""
+
+
 class OverloadedError(TercetError):
     """The server has more work than it may queue; ``retry_after`` says in how many seconds to try again."""
 
@@ -94,6 +117,10 @@ class CompatibilityWarning(UserWarning):
 
 class NetworkWarning(UserWarning):
     """The Hugging Face hub is about to be contacted, for a model or data set that is not on this machine."""
+
+
+class SlowDeviceWarning(UserWarning):
+    """A GPU is slower than it could be, because something that would speed it up does not work there."""
 
 
 class SkippedRowsWarning(UserWarning):

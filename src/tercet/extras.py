@@ -2,6 +2,7 @@
 
 from importlib import import_module
 from types import ModuleType
+from typing import Literal
 
 from tercet.errors import MissingExtraError
 
@@ -19,6 +20,16 @@ def require(module: str, *, extra: str, purpose: str) -> ModuleType:
 def require_package(module: str, *, package: str, purpose: str) -> ModuleType:
     """As ``require``, for a package that you use yourself and that no extra of tercet installs."""
     return _imported(module, package, purpose)
+
+
+def require_torch(purpose: str, *, extra: Literal["torch", "train", "augment"] = "torch") -> None:
+    """Import torch and transformers, or raise with the ``pip install`` command. This takes seconds.
+
+    Args:
+        purpose: what needs them, as the subject of the error message.
+    """
+    for module in ("torch", "transformers"):
+        require(module, extra=extra, purpose=purpose)
 
 
 def _imported(module: str, install: str, purpose: str) -> ModuleType:

@@ -5,26 +5,25 @@ from dataclasses import asdict, replace
 from itertools import islice
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
 from tercet.arrays import top_k, unit_vectors
-from tercet.errors import InputError, OutputError, StaleIndexError
+from tercet.errors import InputError, StaleIndexError
 from tercet.files.temporary import OwnTemporaryFolder
 from tercet.formats.load import load
 from tercet.formats.sources import absolute_source, stored_model
 from tercet.index.conditions import Where
-from tercet.index.export import export_items
+from tercet.index.folder import FolderStore
 from tercet.index.item_forms import ItemLike, item_of
 from tercet.index.items import Item, items_digest
-from tercet.index.owners import Owner
-from tercet.index.reading import get_items, stored_items
-from tercet.index.repair import Encoding, repair
-from tercet.index.store import DATABASE, GRAPH_THRESHOLD, Store
-from tercet.index.verify import problems
+from tercet.index.opening import create_store, display, is_address, open_store
+from tercet.index.protocol import CandidateStore, Encoding, View
+from tercet.index.ranking import Ranking, reciprocal_rank_fusion
+from tercet.index.store import GRAPH_THRESHOLD
 from tercet.inputs import check_choice, check_context, check_contexts, check_count, check_k, check_many
-from tercet.records import Certainty, Codes, Context, Floats, Hit, Hits, Ints, Part, Progress, as_text
+from tercet.records import Certainty, Codes, Context, Floats, Hit, Hits, Part, Progress, as_text
 from tercet.retrieve_async import AsyncRetrieval
 from tercet.scorers.cross_scorer import CrossScorer
 from tercet.scorers.dual_scorer import DualScorer
@@ -36,48 +35,54 @@ from tercet.settings.models import Precision
 ADDED_AT_ONCE = 8192
 FUSION_DEPTH = 100
 """Minimum number of candidates from each of the two searches of a hybrid search."""
-RANK_OFFSET = 60
-"""Constant of reciprocal rank fusion (Cormack et al., 2009)."""
 RERANK_DEPTH = 50
 """Default number of candidates that are reranked."""
 ATTEMPTS = 5
 """Maximum number of attempts, if another process removes candidates during a search."""
 
+Source: TypeAlias = Scorer | str | PathLike[str]
+"""A scorer, or the name or path of one."""
+
 
 class Retriever(AsyncRetrieval):
-    """Finds the best of many candidates, which are encoded once and stored in a folder.
+    """Finds the best of many candidates, which are encoded once and stored in a folder or a database.
 
     Args:
         scorer: a bi- or poly-encoder, or the name or path of one, which is stored with the index.
         reranker: a cross-encoder that reorders the first candidates, or the name or path of one.
         path: the folder, usually ``*.tercet``. Default: a temporary one, which ``save`` can copy.
-        storage: ``float32``, or ``bfloat16`` or ``int8``, which need half and a quarter of the space.
-        lexical: whether to build a lexical index (BM25) too.
+        index: the address of an index in a database, such as ``postgresql://user@host/database/faq``, instead
+            of a folder.
+        storage: ``float32``, or ``bfloat16`` or ``int8``, which need half and a quarter of the space. A
+            database has ``float32`` and ``float16``.
+        lexical: whether to build a lexical index (BM25) too. Default: if tantivy is installed; a database
+            does not need it.
         chunk: how to split long candidates into chunks, or the number of tokens of a chunk. A candidate is
             then as good as its best chunk. Default: no chunks; a long candidate is truncated.
     """
 
     def __init__(
         self,
-        scorer: Scorer | str | PathLike[str] = "bi",
+        scorer: Source = "bi",
         *,
-        reranker: Scorer | str | PathLike[str] | None = None,
+        reranker: Source | None = None,
         path: str | PathLike[str] | None = None,
+        index: str | None = None,
         storage: Storage = "float32",
-        lexical: bool = True,
+        lexical: bool | None = None,
         chunk: ChunkConfig | int | None = None,
         precision: Precision = "fp32",
         device: str | None = None,
     ) -> None:
         model = None if isinstance(scorer, Scorer) else absolute_source(scorer)
-        self.scorer = _dual_encoder(scorer, precision, device)
+        self.scorer = dual_encoder(scorer, precision, device)
         self.reranker = _reranker(reranker, precision, device)
-        self._temporary = OwnTemporaryFolder() if path is None else None
-        folder = self._temporary.path / "index.tercet" if self._temporary else Path(path or "")
         self.chunk = _chunk_config(chunk)
-        _check_new(folder)
-        self.store = Store.create(
-            folder,
+        given = _one_place(path, index)
+        self._temporary = OwnTemporaryFolder() if given is None else None
+        place = self._temporary.path / "index.tercet" if self._temporary else given
+        self.store: CandidateStore = create_store(
+            place or "",
             self.scorer.width,
             storage=storage,
             lexical=lexical,
@@ -89,57 +94,72 @@ class Retriever(AsyncRetrieval):
                 "chunk": None if self.chunk is None else asdict(self.chunk),
             },
         )
+        self._search_on_device()
 
     @classmethod
     def open(
         cls,
         path: str | PathLike[str],
-        scorer: Scorer | str | PathLike[str] | None = None,
+        scorer: Source | None = None,
         *,
-        reranker: Scorer | str | PathLike[str] | None = None,
+        reranker: Source | None = None,
         precision: Precision = "fp32",
         device: str | None = None,
     ) -> Self:
-        """The retriever in a folder.
+        """The retriever in a folder or a database.
 
         Args:
+            path: the folder, or the address of an index in a database.
             scorer: the model that built the index. Default: the one that is stored with it, if it is on this
                 machine; only a model that you pass is downloaded.
             reranker: a cross-encoder that reorders the first candidates, or the name or path of one.
         """
         retriever = cls.__new__(cls)
-        retriever.store = Store(Path(path))
+        retriever.store = open_store(path)
         retriever.reranker = _reranker(reranker, precision, device)
         retriever._temporary = None
         given = _stored_model(retriever.store) if scorer is None else scorer
-        retriever.scorer = _dual_encoder(given, precision, device)
+        retriever.scorer = dual_encoder(given, precision, device)
+        retriever._search_on_device()
         retriever._check_model()
         chunk = retriever.store.metadata("chunk")
         retriever.chunk = None if chunk is None else ChunkConfig(**chunk)
         return retriever
 
+    def _search_on_device(self) -> None:
+        """Search a folder on the GPU, if the model is on one."""
+        scan = self.scorer.device_scan()
+        if scan is not None and isinstance(self.store, FolderStore):
+            self.store.scan_with(scan)
+
     def __len__(self) -> int:
         return len(self.store)
 
     def __repr__(self) -> str:
-        return f"<Retriever {self.path}: {len(self):,} candidates, {self.scorer!r}>"
+        return f"<Retriever {self.name}: {len(self):,} candidates, {self.scorer!r}>"
 
     def __contains__(self, id_: object) -> bool:
-        return isinstance(id_, str) and bool(self.store.database.numbers([id_]))
+        return isinstance(id_, str) and self.store.contains(id_)
 
     def __iter__(self) -> Iterator[Item]:
         """All candidates, in the order in which they were stored; an updated one counts as new."""
-        for items in stored_items(self.store.database):
-            yield from items.values()
+        return iter(self.store)
+
+    @property
+    def name(self) -> str:
+        """The folder of the index, or its address without secrets."""
+        return self.store.name
 
     @property
     def path(self) -> Path:
-        """The folder of the index."""
-        return self.store.path
+        """The folder of the index; one in a database has none."""
+        if is_address(self.name):
+            raise InputError(f"{self.name} has no folder: use name instead of path")
+        return Path(self.name)
 
     def get(self, id_: str) -> Item:
         """The candidate with an id, which must exist."""
-        return get_items(self.store.database, [id_])[0]
+        return self.store.get([id_])[0]
 
     def export(
         self,
@@ -154,7 +174,7 @@ class Retriever(AsyncRetrieval):
             vectors: an ``.npy`` file for the vectors, in the same order.
         """
         array = None if vectors is None else Path(vectors)
-        return export_items(self.store, Path(path), vectors=array, overwrite=overwrite)
+        return self.store.export(Path(path), vectors=array, overwrite=overwrite)
 
     def add(self, candidates: Iterable[ItemLike], *, on_progress: Progress | None = None) -> None:
         """Encode and store candidates, in batches; one without an id gets a number.
@@ -179,14 +199,14 @@ class Retriever(AsyncRetrieval):
                 The candidates that were stored before are read again and must be the same.
         """
         if self.store.metadata("source") not in (None, source):
-            raise InputError(f"{self.path} contains a build of other candidates: choose another folder")
+            raise InputError(f"{self.name} contains a build of other candidates: choose another one")
         done = self.store.metadata("done") or 0
         rest = iter(candidates)
         digest = items_digest("", _items(islice(rest, done)))
         if done and digest != self.store.metadata("taken_digest"):
             raise InputError(
-                f"{self.path} is an unfinished build whose first {done:,} candidates differ from those given "
-                "now: give the same candidates, or remove the folder and build it again"
+                f"{self.name} is an unfinished build whose first {done:,} candidates differ from those given "
+                "now: give the same candidates, or remove the index and build it again"
             )
         if on_progress is not None and done:
             on_progress(done)
@@ -305,26 +325,33 @@ class Retriever(AsyncRetrieval):
         Args:
             codes: what ``scorer.encode_contexts`` returns; a lexical search needs none.
         """
-        k = min(k, max(len(self), 1))
         codes = None if codes is None else Codes(self._comparable(codes.vectors), codes.mask)
+
+        def found(view: View) -> tuple[list[Ranking], list[Hits]]:
+            most = min(k, max(view.bound(), 1))
+            selection = view.select(where) if where else None
+            rankings = self._rankings(
+                view, contexts, codes, most, mode=mode, selection=selection, exact=exact
+            )
+            return rankings, [_hits(view, ranking) for ranking in rankings]
+
         for _ in range(ATTEMPTS):
-            subset = self.store.where(where) if where else None
-            rankings = self._rankings(contexts, codes, k, mode=mode, subset=subset, exact=exact)
-            results = [self._hits(ranking) for ranking in rankings]
+            rankings, results = self.store.read(found)
             if [len(hits) for hits in results] == [len(ranking.scores) for ranking in rankings]:
                 break  # otherwise another process removed a candidate after it was found
         return results
 
     def save(self, path: str | PathLike[str]) -> Path:
         """Copy the index to a new folder and switch to it."""
-        store = self.store.copy(Path(path))
+        store = self.store.save(Path(path))
         self.close()
         self.store = store
-        return store.path
+        self._search_on_device()
+        return Path(path)
 
     def problems(self) -> list[str]:
-        """The problems of the index files, one line each. Reads every byte."""
-        return problems(self.store)
+        """The problems of the index, one line each. Reads every byte of a folder."""
+        return self.store.problems()
 
     def repair(self, *, accept_loss: bool = False) -> int:
         """Drop broken files and encode their candidates again; returns how many vectors were encoded.
@@ -333,10 +360,10 @@ class Retriever(AsyncRetrieval):
             accept_loss: whether to give up candidates that are gone, and metadata that cannot be read.
                 Otherwise they raise a ``BrokenIndexError``, after everything else was repaired.
         """
-        return repair(self.store, Encoding(self._encoded, self.update), accept_loss=accept_loss)
+        return self.store.repair(Encoding(self._encoded, self.update), accept_loss=accept_loss)
 
     def close(self) -> None:
-        """Close the files; a temporary folder is deleted."""
+        """Close files or connections; a temporary folder is deleted."""
         self.store.close()
         if self._temporary is not None:
             self._temporary.cleanup()
@@ -352,7 +379,7 @@ class Retriever(AsyncRetrieval):
         built_by, given = self.store.metadata("fingerprint"), self.scorer.fingerprint
         if built_by != given:
             raise StaleIndexError(
-                f"{self.path} was built by the {self.store.metadata('kind')}-encoder {built_by}, got the "
+                f"{self.name} was built by the {self.store.metadata('kind')}-encoder {built_by}, got the "
                 f"{self.scorer.kind}-encoder {given}: open it with the model that built it, or rebuild it "
                 'with "tercet index build FILE -o NEW.tercet --model MODEL"'
             )
@@ -384,73 +411,30 @@ class Retriever(AsyncRetrieval):
 
     def _rankings(
         self,
+        view: View,
         contexts: Sequence[Context],
         codes: Codes | None,
         k: int,
         *,
         mode: Mode,
-        subset: "Ints | None",
+        selection: Any,
         exact: bool,
-    ) -> "list[Ranking]":
+    ) -> list[Ranking]:
         """The best candidates of each context, by number."""
-        depth = max(k, FUSION_DEPTH) if mode == "hybrid" else k
-        lexical = [] if mode == "vectors" else [self._by_terms(one, depth, subset) for one in contexts]
+        depth = min(max(k, FUSION_DEPTH), max(view.bound(), k)) if mode == "hybrid" else k
+        texts = [] if mode == "vectors" else [as_text(context) for context in contexts]
+        words = [view.by_words(text, depth, selection) for text in texts]
         if codes is None:
-            return [Ranking(scores, Certainty.CERTIFIED, {}) for scores in lexical]
-        vectors = self._by_vectors(codes, depth, exact=exact, subset=subset)
+            return [Ranking(scores, Certainty.CERTIFIED, {}) for scores in words]
+        scale = self.scorer.attention_scale
+        found = view.by_vectors(codes, depth, scale=scale, exact=exact, selection=selection)
+        vectors = [_scaled(ranking, self.scorer.score_scale) for ranking in found]
         if mode == "vectors":
             return vectors
         return [
-            Ranking(reciprocal_rank_fusion([one.scores, by_terms], k), Certainty.FUSED, one.parts)
-            for one, by_terms in zip(vectors, lexical, strict=True)
+            Ranking(reciprocal_rank_fusion([one.scores, by_words], k), Certainty.FUSED, one.parts)
+            for one, by_words in zip(vectors, words, strict=True)
         ]
-
-    def _by_vectors(self, codes: Codes, k: int, *, exact: bool, subset: "Ints | None") -> "list[Ranking]":
-        """The best candidates by their best vectors.
-
-        Several vectors of one candidate can be among the best, so the search goes deeper until there are
-        ``k`` candidates. The first vectors in order then contain the best one of each.
-        """
-        vectors = None if subset is None else self.store.owners.vectors_of(subset)
-        total = max(len(self.store.index()), 1)
-        depth = min(k, total)
-        while True:
-            result = self.store.search(
-                codes, depth, scale=self.scorer.attention_scale, exact=exact, subset=vectors
-            )
-            rows = zip(result.ids, result.scores, result.certainty, strict=True)
-            rankings = [self._by_candidate(*row, k=k) for row in rows]
-            if depth == total or all(len(one.scores) == k for one in rankings):
-                return rankings
-            depth = min(2 * depth, total)
-
-    def _by_candidate(self, ids: Ints, scores: Floats, certainty: Certainty, *, k: int) -> "Ranking":
-        """The first ``k`` candidates of vectors in order; a vector that was just removed counts as one."""
-        found = ids[ids >= 0]
-        owners = self.store.owners.owners(found)
-        ranking = Ranking({}, certainty, {})
-        for number, score in zip(found.tolist(), scores.tolist(), strict=False):
-            owner = owners.get(number, Owner(-1 - number, None))
-            if owner.candidate not in ranking.scores and len(ranking.scores) < k:
-                ranking.scores[owner.candidate] = score * self.scorer.score_scale
-                ranking.parts[owner.candidate] = owner.part
-        return ranking
-
-    def _by_terms(self, context: Context, k: int, subset: "Ints | None") -> dict[int, float]:
-        if subset is None:
-            return dict(self.store.search_lexical(as_text(context), k))
-        allowed = set(subset.tolist())
-        found = self.store.search_lexical(as_text(context), max(len(self), 1))
-        return dict(islice(((number, score) for number, score in found if number in allowed), k))
-
-    def _hits(self, ranking: "Ranking") -> Hits:
-        items = self.store.items(np.fromiter(ranking.scores, dtype=np.int64))
-        hits = (
-            Hit(item.id, item.text, score, item.metadata or {}, ranking.parts.get(number))
-            for number, score in ranking.scores.items()
-            if (item := items.get(number)) is not None
-        )
-        return Hits(tuple(hits), ranking.certainty)
 
     def _rerank(self, context: Context, hits: Hits, count: int) -> Hits:
         """The first hits in the order and with the scores of the reranker, then the others."""
@@ -497,25 +481,18 @@ def _texts(items: Sequence[Item], parts: Sequence[Sequence[Part]] | None) -> lis
     return [item.text[part.start : part.end] for item, of in zip(items, parts, strict=True) for part in of]
 
 
-class Ranking(NamedTuple):
-    """Scores by the numbers of candidates, best first, how certain they are, and the best parts."""
-
-    scores: dict[int, float]
-    certainty: Certainty
-    parts: dict[int, Part | None]
+def _scaled(ranking: Ranking, scale: float) -> Ranking:
+    return ranking._replace(scores={number: score * scale for number, score in ranking.scores.items()})
 
 
-def reciprocal_rank_fusion(rankings: Sequence[Mapping[int, float]], k: int) -> dict[int, float]:
-    """The ``k`` best candidates of several rankings, by the sum of 1 / (60 + rank) over the rankings.
-
-    Args:
-        rankings: scores by candidate, best first; only the order counts.
-    """
-    fused: dict[int, float] = {}
-    for ranking in rankings:
-        for rank, number in enumerate(ranking, start=1):
-            fused[number] = fused.get(number, 0.0) + 1 / (RANK_OFFSET + rank)
-    return dict(sorted(fused.items(), key=lambda entry: (-entry[1], entry[0]))[:k])
+def _hits(view: View, ranking: Ranking) -> Hits:
+    items = view.items(np.fromiter(ranking.scores, dtype=np.int64))
+    hits = (
+        Hit(item.id, item.text, score, item.metadata or {}, ranking.parts.get(number))
+        for number, score in ranking.scores.items()
+        if (item := items.get(number)) is not None
+    )
+    return Hits(tuple(hits), ranking.certainty)
 
 
 def _batches(candidates: Iterable[object], *, first: int = 0, with_ids: bool = False) -> Iterator[list[Item]]:
@@ -540,17 +517,22 @@ def _items(candidates: Iterable[object], first: int = 0) -> Iterator[Item]:
     return (item_of(candidate, position) for position, candidate in enumerate(candidates, start=first))
 
 
-def _stored_model(store: Store) -> Path:
+def _stored_model(store: CandidateStore) -> Path:
     """The folder of the model that built an index; it is never downloaded."""
     source = store.metadata("model")
     if source is None:
-        raise InputError(f"{store.path} does not name the model that built it: pass that model too")
-    return stored_model(source, stored_in=store.path, option="--model")
+        raise InputError(f"{store.name} does not name the model that built it: pass that model too")
+    return stored_model(source, stored_in=store.name, option="--model")
 
 
-def _reranker(
-    source: Scorer | str | PathLike[str] | None, precision: Precision, device: str | None
-) -> Scorer | None:
+def _one_place(path: str | PathLike[str] | None, index: str | None) -> str | PathLike[str] | None:
+    """Where the index is to be: a folder or an address; None for a temporary folder."""
+    if path is not None and index is not None:
+        raise InputError(f"give path (a folder) or index (an address), got {path} and {display(index)}")
+    return path if index is None else index
+
+
+def _reranker(source: Source | None, precision: Precision, device: str | None) -> Scorer | None:
     if source is None or isinstance(source, Scorer):
         return source
     return load(source, precision=precision, device=device)
@@ -562,17 +544,7 @@ def _chunk_config(chunk: ChunkConfig | int | None) -> ChunkConfig | None:
     return ChunkConfig(size=check_count("chunk", chunk))
 
 
-def _check_new(path: Path) -> None:
-    """Raise if the folder is an index already."""
-    if (path / DATABASE).is_file():
-        raise OutputError(
-            f'{path} is an index: open it with tercet.Retriever.open("{path}"), or choose another path'
-        )
-
-
-def _dual_encoder(
-    source: Scorer | str | PathLike[str], precision: Precision, device: str | None
-) -> DualScorer:
+def dual_encoder(source: Source, precision: Precision = "fp32", device: str | None = None) -> DualScorer:
     """The scorer, if codes of contexts and vectors of candidates determine its scores."""
     scorer = source if isinstance(source, Scorer) else load(source, precision=precision, device=device)
     if isinstance(scorer, CrossScorer):

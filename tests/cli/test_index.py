@@ -173,7 +173,7 @@ def test_the_same_command_resumes_an_interrupted_build(
     assert "finished     no" in tercet("index", "info", str(path)).stdout
     other = tercet(*command, "--storage", "int8")
     started = 'is an unfinished build of 2 candidates, started with storage "float32" instead of "int8"'
-    assert_fails(other, f"{started}: run that command again, or remove the folder")
+    assert_fails(other, f"{started}: run that command again, or remove the index")
     content = rows.read_bytes()
     rows.write_bytes(content.replace(b"cat", b"cow"))
     assert_fails(tercet(*command), "first 2 candidates differ from those given now")

@@ -12,7 +12,7 @@ from safetensors.numpy import load_file
 from tests.conftest import SENTENCES
 from tests.reference.test_architectures import ids_of
 
-from tercet.encoders.openvino.architectures import ARCHITECTURES, Tokens, encoder_states
+from tercet.encoders.openvino.architectures import ARCHITECTURES, Tokens, _layer_kinds, encoder_states
 from tercet.encoders.openvino.inputs import IDS, PLACES, arrays, make_inputs, text_bias
 from tercet.errors import ModelError
 from tercet.formats.transformer import read_encoder
@@ -35,6 +35,12 @@ def test_states_equal_those_of_torch(architecture: str, tiny_folder: FolderOf) -
         expected, mask = read_encoder(folder)(ids)
     width = mask.shape[1]
     np.testing.assert_allclose(found[:, :width][mask.numpy()], expected[mask].numpy(), atol=1e-5)
+
+
+def test_every_third_layer_is_global_where_the_config_does_not_list_the_layers() -> None:
+    kinds = _layer_kinds({"num_hidden_layers": 5, "global_attn_every_n_layers": 3})
+    near, all_tokens = "sliding_attention", "full_attention"
+    assert kinds == [all_tokens, near, near, all_tokens, near]
 
 
 def test_an_unknown_architecture_names_the_other_runtime() -> None:

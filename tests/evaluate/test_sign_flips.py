@@ -101,6 +101,16 @@ def test_p_of_an_overwhelming_difference_is_tiny_and_positive() -> None:
     assert sign_flip_p(np.ones(5000)) < 1e-300
 
 
+def test_p_is_not_less_than_that_of_all_signs_alike() -> None:
+    assert sign_flip_p(np.linspace(1, 2, 300)) >= 2.0**-299  # two of 2**300, which a Fourier transform loses
+
+
+@pytest.mark.parametrize("unit", [1e-150, 1e-12, 1e12, 1e150])
+def test_the_unit_of_the_gaps_does_not_matter(unit: float) -> None:
+    gaps = np.random.default_rng(2).normal(0.4, 1, size=30)
+    assert sign_flip_p(gaps * unit) == pytest.approx(sign_flip_p(gaps), rel=1e-4)
+
+
 def test_no_difference_has_a_p_of_1() -> None:
     assert sign_flip_p(np.zeros(7)) == 1
     assert sign_flip_p(np.array([])) == 1

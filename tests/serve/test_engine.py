@@ -1,7 +1,9 @@
 """The engine, with a model whose results are known and whose time is under control."""
 
 import asyncio
+import gc
 import threading
+import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
@@ -348,18 +350,31 @@ def test_a_request_that_would_wait_too_long_is_refused() -> None:
 
 def test_the_engine_is_full_if_no_model_takes_another_text() -> None:
     async def scenario(engine: Engine, model: LetterModel) -> None:
-        assert not engine.is_full
+        assert not engine.is_full()
         model.gate.clear()
         first = asyncio.create_task(lengths(engine, *(f"{number:050}" for number in range(40))))
         await until(lambda: queue_of(engine).running > 0)
-        assert engine.is_full
+        assert engine.is_full()
         await engine.load("other", LetterModel)
-        assert not engine.is_full
+        assert not engine.is_full()
         model.gate.set()
         await first
-        assert not engine.is_full
+        assert not engine.is_full()
 
     play(scenario, EngineConfig(turn_tokens=64, max_wait_seconds=0.01))
+
+
+def test_an_engine_whose_wait_is_the_limit_takes_another_text() -> None:
+    async def scenario(engine: Engine, model: LetterModel) -> None:
+        model.gate.clear()
+        first = asyncio.create_task(lengths(engine, "a" * 16))
+        await until(lambda: queue_of(engine).running == 16)
+        assert queue_of(engine).wait(1) == engine.config.max_wait_seconds
+        assert not engine.is_full()
+        model.gate.set()
+        await first
+
+    play(scenario, EngineConfig(max_wait_seconds=16 / FIRST_GUESS))
 
 
 def test_the_engine_is_full_if_enough_tokens_wait() -> None:
@@ -367,10 +382,10 @@ def test_the_engine_is_full_if_enough_tokens_wait() -> None:
         model.gate.clear()
         first = asyncio.create_task(lengths(engine, "first"))
         await until(lambda: queue_of(engine).running > 0)
-        assert not engine.is_full
+        assert not engine.is_full()
         waiting = asyncio.create_task(lengths(engine, "a" * 8, "b" * 8, "c" * 8))
         await until(lambda: queue_of(engine).tokens == 24)
-        assert engine.is_full
+        assert engine.is_full()
         model.gate.set()
         await asyncio.gather(first, waiting)
 
@@ -495,6 +510,24 @@ def test_a_text_that_cannot_be_tokenized_fails_its_own_request() -> None:
     play(scenario)
 
 
+def test_a_refusal_that_the_caller_sees_is_not_reported_by_asyncio_too() -> None:
+    reported = list[object]()
+
+    async def scenario(engine: Engine, model: LetterModel) -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
+        model.gate.clear()
+        busy = asyncio.create_task(lengths(engine, "a" * 50))
+        await until(lambda: queue_of(engine).running > 0)
+        with pytest.raises(OverloadedError):
+            await lengths(engine, "refused")
+        model.gate.set()
+        await busy
+        gc.collect()
+
+    play(scenario, EngineConfig(max_wait_seconds=1 / FIRST_GUESS))
+    assert reported == []
+
+
 def test_models_are_loaded_and_unloaded_while_others_work() -> None:
     async def scenario(engine: Engine, model: LetterModel) -> None:
         other = LetterModel()
@@ -515,6 +548,20 @@ def test_models_are_loaded_and_unloaded_while_others_work() -> None:
         assert ((await waiting)[0].value, (await second)[0].value) == (4, 6)
         assert other.released == 1
         assert await lengths(engine, "still here") == [10]
+
+    play(scenario)
+
+
+def test_a_model_that_was_unloaded_is_not_kept_in_memory() -> None:
+    async def scenario(engine: Engine, model: LetterModel) -> None:
+        await engine.load("other", LetterModel)
+        await engine.run("other", "candidate", ["text"])
+        other = weakref.ref(engine._models["other"].model)
+        assert other() is not None
+        await engine.unload("other")
+        await lengths(engine, "another text")  # the engine's threads forget what they did last
+        gc.collect()
+        assert other() is None
 
     play(scenario)
 

@@ -95,9 +95,9 @@ def test_other_busy_models_make_a_request_wait_too_long() -> None:
 
 
 def test_a_request_that_would_be_answered_too_late_is_refused() -> None:
-    line = queue(answer_seconds=20 / FIRST_GUESS)
+    line = queue(answer_seconds=40 / FIRST_GUESS)
     line.push(waiting(8))
-    line.admit(12)
+    line.admit(12)  # half of the time is for requests that come later
     line.release(12)
     with pytest.raises(OverloadedError, match="request_seconds"):
         line.admit(13)
@@ -105,8 +105,22 @@ def test_a_request_that_would_be_answered_too_late_is_refused() -> None:
         line.admit(12, busy_models=2)
 
 
+def test_a_single_token_that_waits_makes_a_queue_busy() -> None:
+    line = queue(answer_seconds=40 / FIRST_GUESS)
+    line.push(waiting(1))
+    with pytest.raises(OverloadedError, match="request_seconds"):
+        line.admit(20)
+
+
+def test_a_queue_with_a_single_token_has_no_room_for_more_than_it_holds() -> None:
+    line = queue(max_queued_tokens=30)
+    line.push(waiting(1))
+    with pytest.raises(OverloadedError, match="the queue is full: 1 tokens wait"):
+        line.admit(40)
+
+
 def test_an_idle_queue_tries_a_request_however_long_it_seems() -> None:
-    line = queue(answer_seconds=20 / FIRST_GUESS)
+    line = queue(answer_seconds=40 / FIRST_GUESS)
     line.admit(1000)
     line.release(1000)
     line.push(waiting(8))

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from tercet.errors import OutputError
-from tercet.files.atomic import check_parent, full_disk_named, new_file, writing
+from tercet.files.atomic import full_disk_named, new_file, writing
 from tercet.files.lock import exclusive
-from tercet.files.structured import write_json
+from tercet.files.structured import json_text, write_json
 from tercet.training.run_folder import RunFolder
 
 MARK = "augment.json"
@@ -117,13 +117,12 @@ class StepCache:
         self.report = report
         self.computed: list[str] = []
         """The results that were computed in this run; the others were cached."""
-        check_parent(folder)
         if folder.exists() and not folder.is_dir():
             raise OutputError(f"{folder} is a file: a run needs a folder")
         if folder.is_dir() and any(folder.iterdir()) and not (folder / MARK).is_file():
             raise OutputError(f"{folder} is not a folder of `tercet augment`: choose a new folder")
         with writing(folder):
-            folder.mkdir(exist_ok=True)
+            folder.mkdir(parents=True, exist_ok=True)
             write_json(folder / MARK, {"created by": "tercet augment"})
             (folder / LOCKS).mkdir(exist_ok=True)
 
@@ -173,7 +172,7 @@ def complete_lines(file: Path) -> int:
 
 def as_json(inputs: Mapping[str, Any]) -> dict[str, Any]:
     """The inputs as JSON reads them back: tuples become lists."""
-    plain: dict[str, Any] = json.loads(json.dumps(inputs, sort_keys=True))
+    plain: dict[str, Any] = json.loads(json_text(inputs))
     return plain
 
 

@@ -6,6 +6,7 @@ from tercet.cli.options import DataOption, DeviceOption, PrecisionOption
 from tercet.cli.progress import report_if_terminal, step_progress
 from tercet.cli.train import OutOption, RecipeArgument, SetOption, run_folder
 from tercet.errors import InterruptedRunError
+from tercet.extras import require_torch
 
 
 def augment(
@@ -23,12 +24,14 @@ def augment(
 
     Example: tercet augment augment-sample --set sampling.top_k=3
     """
-    from tercet.augment.pipeline import Pipeline
-    from tercet.augment.report import evaluate_students, write_results
     from tercet.data.sources import data_root
     from tercet.settings.augment import read_augment_recipe
 
     settings = read_augment_recipe(recipe, change or [])
+    require_torch("augmentation", extra="augment")
+    from tercet.augment.pipeline import Pipeline
+    from tercet.augment.report import evaluate_students, write_results
+
     folder = run_folder(out, recipe)
     with step_progress() as reporter:
         pipeline = Pipeline(

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from tercet.cli.progress import report_if_terminal
+from tercet.extras import require_torch
 from tercet.files.atomic import check_free
 
 MAX_CANDIDATES = 10_000_000
@@ -44,12 +45,13 @@ def bench(
 
     Example: tercet bench --size 1000 --rounds 3
     """
+    if out is not None:
+        check_free(out)
+    require_torch("the benchmark")
     import torch
 
     from tercet.evaluate.bench.table import markdown, measure, write_bench
 
-    if out is not None:
-        check_free(out)
     devices = device or ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
     lines = measure(
         model,

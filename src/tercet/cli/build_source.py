@@ -8,7 +8,7 @@ from tercet.errors import OutputError
 from tercet.files.structured import json_text
 
 if TYPE_CHECKING:
-    from tercet.index.store import Store
+    from tercet.index.protocol import CandidateStore
 
 
 def build_source(file: str, **options: Any) -> str:
@@ -17,31 +17,30 @@ def build_source(file: str, **options: Any) -> str:
     return json_text({"file": str(path.resolve()) if path.is_file() else file, **options})
 
 
-def check_out(out: Path, source: str) -> None:
-    """Raise if the folder exists, unless it is an unfinished build of the same source."""
-    from tercet.index.store import DATABASE, Store
+def check_out(place: str, source: str) -> bool:
+    """Whether a folder or an address is free. Raises unless an index there is the same build, unfinished."""
+    from tercet.index.opening import has_index, is_address, open_store
 
-    if not out.exists():
-        return
-    if not (out / DATABASE).is_file():
-        raise OutputError(f"{out} exists and is not an index: choose another folder")
-    store = Store(out)
+    if not has_index(place):
+        if not is_address(place) and Path(place).exists():
+            raise OutputError(f"{place} exists and is not an index: choose another folder")
+        return True
+    store = open_store(place)
     try:
         _check_resumable(store, source)
     finally:
         store.close()
+    return False
 
 
-def _check_resumable(store: "Store", source: str) -> None:
+def _check_resumable(store: "CandidateStore", source: str) -> None:
     started = store.metadata("source")
     if started is None or store.is_finished:
-        raise OutputError(
-            f"{store.path} exists: choose another folder, or add candidates with tercet index add"
-        )
+        raise OutputError(f"{store.name} exists: choose another one, or add candidates with tercet index add")
     if started != source:
         raise OutputError(
-            f"{store.path} is an unfinished build of {len(store):,} candidates, started with "
-            f"{_differences(started, source)}: run that command again, or remove the folder and start anew"
+            f"{store.name} is an unfinished build of {len(store):,} candidates, started with "
+            f"{_differences(started, source)}: run that command again, or remove the index and start anew"
         )
 
 

@@ -17,6 +17,7 @@ from tercet.cli.options import (
 from tercet.cli.progress import watching
 from tercet.cli.work import work_of_pairs
 from tercet.data.readers import read_examples
+from tercet.extras import require_torch
 from tercet.files.atomic import check_free
 from tercet.files.structured import json_text
 from tercet.records import Pair
@@ -78,6 +79,7 @@ def calibrate(
         files=(data,), columns=columns, skip_empty=skip_empty, delimiter=delimiter, encoding=encoding
     )
     pairs = _pairs(config, match_from)
+    require_torch("saving a calibrated model")  # fail now, not after the scoring
     from tercet.evaluate.calibration import calibrate_held_out
 
     scorer = open_model(model)

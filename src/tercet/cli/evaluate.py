@@ -28,7 +28,7 @@ from tercet.cli.train import RecipeArgument, SetOption, run_folder
 from tercet.data.sample import RETRIEVAL_SETS
 from tercet.data.sources import SAMPLE, data_root
 from tercet.errors import InputError
-from tercet.extras import require
+from tercet.extras import require, require_torch
 from tercet.files.atomic import check_free
 from tercet.files.structured import json_text
 from tercet.settings.chunks import ChunkConfig
@@ -267,14 +267,17 @@ def cross_validate(
     from tercet.evaluate.report import as_json as results
     from tercet.files.structured import write_json
     from tercet.settings.recipe import read_recipe
-    from tercet.training.cross_validation import cross_validate as run
 
     if bool(group) == bool(folds):
         raise InputError("give --group COLUMN or --folds N")
+    settings = read_recipe(recipe, change or [])
+    require_torch("training", extra="train")
+    from tercet.training.cross_validation import cross_validate as run
+
     folder = out or run_folder(None, recipe).with_name(f"{recipe.stem}-{group or f'{folds}-folds'}")
     with step_progress() as reporter:
         table = run(
-            read_recipe(recipe, change or []),
+            settings,
             folder,
             group=group,
             folds=folds,

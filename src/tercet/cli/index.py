@@ -1,6 +1,7 @@
-"""``tercet index``: candidates that are encoded once, stored in a folder, and searched."""
+"""``tercet index``: candidates that are encoded once, stored in a folder or a database, and searched."""
 
 import warnings
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,7 +22,6 @@ from tercet.cli.options import (
     FormatOption,
     JsonLinesOption,
     JsonOption,
-    OverwriteOption,
     PrecisionOption,
     SkipEmptyOption,
     chunk_config,
@@ -39,11 +39,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tercet.index.items import Item
+    from tercet.index.protocol import CandidateStore
     from tercet.retrieve import Retriever
 
 index = typer.Typer(
     name="index",
-    help="Build and maintain an index folder of candidates for tercet search.",
+    help="Build and maintain an index of candidates for tercet search.",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
@@ -51,7 +52,25 @@ index = typer.Typer(
 SHOWN_IDS = 10
 """Ids of added candidates that an update lists."""
 
-IndexArgument = Annotated[Path, typer.Argument(help="The folder of the index.", metavar="INDEX")]
+IndexArgument = Annotated[
+    str,
+    typer.Argument(
+        help="The folder of the index, or its address in a database, such as postgresql://host/database/faq.",
+        metavar="INDEX",
+    ),
+]
+NewFolderOption = Annotated[
+    Path | None, typer.Option("--out", "-o", help="The folder to create, such as faq.tercet.")
+]
+NewAddressOption = Annotated[
+    str | None,
+    typer.Option(
+        "--to",
+        help="The address of the index in a database instead of a folder, such as "
+        "postgresql://host/database/faq.",
+        metavar="ADDRESS",
+    ),
+]
 FileArgument = Annotated[str, typer.Argument(help=f"The candidates. {SOURCE_HELP}", metavar="FILE")]
 IdOption = Annotated[
     str | None,
@@ -71,13 +90,17 @@ MovedModelOption = Annotated[
 @index.command()
 def build(
     file: FileArgument,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The folder to create, such as faq.tercet.")],
+    out: NewFolderOption = None,
+    to: NewAddressOption = None,
     column: CandidateColumnsOption = None,
     id_column: IdOption = None,
     model: DualModelOption = "bi",
     precision: PrecisionOption = "fp32",
     storage: Annotated[Storage, typer.Option(help="Data type of the stored vectors.")] = "float32",
-    lexical: Annotated[bool, typer.Option(help="Also build a lexical index (BM25).")] = True,
+    lexical: Annotated[
+        bool | None,
+        typer.Option(help="Also build a lexical index (BM25).", show_default="if tantivy is installed"),
+    ] = None,
     chunk: ChunkOption = None,
     chunk_overlap: ChunkOverlapOption = 0,
     chunk_boundary: ChunkBoundaryOption = "sentences",
@@ -93,7 +116,8 @@ def build(
     Example: tercet index build sample:faq.en --column question -o faq.tercet
     """
     files = input_files(file_format, delimiter=delimiter, encoding=encoding, skip_empty=skip_empty)
-    is_new = not out.exists()
+    place = place_of(out, to)
+    lexical = wants_lexical(place, lexical)
     chunks = chunk_config(chunk, chunk_overlap, chunk_boundary)
     source = build_source(
         file,
@@ -109,11 +133,18 @@ def build(
         delimiter=delimiter,
         encoding=encoding,
     )
-    check_out(out, source)
+    is_new = check_out(place, source)
     candidates = checked_first(file, lambda: files.items(file, column, id_column))
     with spinner(f"loading {model}"):
-        retriever = _open_or_create(
-            out, source, model, precision=precision, storage=storage, lexical=lexical, chunk=chunks
+        retriever = open_or_create(
+            place,
+            source,
+            model,
+            is_new=is_new,
+            precision=precision,
+            storage=storage,
+            lexical=lexical,
+            chunk=chunks,
         )
     try:
         with counting("encoding", total=files.count(file)) as advance:
@@ -130,7 +161,7 @@ def build(
     except KeyboardInterrupt:
         stored = f"{len(retriever):,} candidates, which are stored" if len(retriever) else "no candidates"
         raise InterruptedRunError(f"stopped with {stored}: run the same command to resume") from None
-    typer.echo(f"{out}: {len(retriever):,} candidates")
+    typer.echo(f"{retriever.name}: {len(retriever):,} candidates")
 
 
 @index.command()
@@ -185,7 +216,7 @@ def add(
     added = len(retriever) - before
     which = f" ({listed(new_ids, most=SHOWN_IDS)})" if new_ids else ""
     changes = f"{count - added:,} updated, {added:,} added{which}" if update else f"{added:,} added"
-    typer.echo(f"{path}: {changes}, {len(retriever):,} candidates")
+    typer.echo(f"{retriever.name}: {changes}, {len(retriever):,} candidates")
     new_columns = sorted(_metadata_columns(retriever) - known)
     if known and new_columns:
         warnings.warn(
@@ -194,27 +225,21 @@ def add(
         )
 
 
-def _text_columns(path: Path, given: list[str] | None) -> list[str] | None:
+def _text_columns(path: str, given: list[str] | None) -> list[str] | None:
     """The columns with the texts: those given, or those that the index was built from."""
-    from tercet.index.selection import metadata_columns
-    from tercet.index.store import Store
-
-    store = Store(path)
-    built_from: list[str] | None = store.metadata("text_columns")
-    metadata = set(metadata_columns(store.database))
-    store.close()
+    with opened(path) as store:
+        built_from: list[str] | None = store.metadata("text_columns")
+        metadata = set(store.columns())
     if given and given != built_from and metadata.issuperset(given):
         raise InputError(
-            f"{listed(given)} is metadata of {path}, not its text: name the column with the texts; the other "
-            "columns of the file change the metadata"
+            f"{listed(given)} is metadata of {store.name}, not its text: name the column with the texts; "
+            "the other columns of the file change the metadata"
         )
     return given or built_from
 
 
 def _metadata_columns(retriever: "Retriever") -> set[str]:
-    from tercet.index.selection import metadata_columns
-
-    return set(metadata_columns(retriever.store.database))
+    return set(retriever.store.columns())
 
 
 @index.command()
@@ -226,11 +251,9 @@ def remove(
 
     Example: tercet index remove faq.tercet 17 18
     """
-    from tercet.index.store import Store
-
-    store = Store(path)
-    store.remove(ids)
-    typer.echo(f"{path}: {len(store):,} candidates")
+    with opened(path) as store:
+        store.remove(ids)
+        typer.echo(f"{store.name}: {len(store):,} candidates")
 
 
 @index.command("get")
@@ -244,10 +267,10 @@ def get_candidates(
     Example: tercet index get faq.tercet 17 18
     """
     from tercet.index.export import as_dict
-    from tercet.index.reading import get_items
-    from tercet.index.store import Store
 
-    for number, item in enumerate(get_items(Store(path).database, ids)):
+    with opened(path) as store:
+        items = store.get(ids)
+    for number, item in enumerate(items):
         if as_json:
             typer.echo(json_text(as_dict(item)))
             continue
@@ -260,37 +283,13 @@ def get_candidates(
 
 
 @index.command()
-def export(
-    path: IndexArgument,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The JSONL file to write.")],
-    vectors: Annotated[
-        Path | None, typer.Option(help="Also write the vectors, in the same order, to this .npy file.")
-    ] = None,
-    overwrite: OverwriteOption = False,
-) -> None:
-    """Write id, text and metadata of all candidates to a JSONL file, which index build can read.
-
-    Example: tercet index export faq.tercet -o faq.jsonl --vectors faq.npy
-    """
-    from tercet.index.export import export_items
-    from tercet.index.store import Store
-
-    if not out.name.endswith(".jsonl"):
-        raise InputError(f"the export is a JSONL file: give a name that ends in .jsonl, got {out.name}")
-    with spinner("exporting"):
-        count = export_items(Store(path), out, vectors=vectors, overwrite=overwrite)
-    typer.echo(f"{out}: {count:,} candidates" + (f", vectors in {vectors}" if vectors else ""))
-
-
-@index.command()
 def info(path: IndexArgument, as_json: JsonOption = False) -> None:
     """Show what an index contains, and which model built it.
 
     Example: tercet index info faq.tercet
     """
-    from tercet.index.store import Store
-
-    summary = Store(path).summary()
+    with opened(path) as store:
+        summary = store.summary()
     if as_json:
         typer.echo(json_text(summary))
         return
@@ -300,22 +299,19 @@ def info(path: IndexArgument, as_json: JsonOption = False) -> None:
 
 @index.command()
 def verify(path: IndexArgument) -> None:
-    """Read every byte of an index and list its problems; the exit status is 1 if there are any.
+    """Read every byte of an index folder and list its problems; the exit status is 1 if there are any.
 
     Example: tercet index verify faq.tercet
     """
-    from tercet.index.store import Store
-    from tercet.index.verify import problems
-
-    store = Store(path)
-    with spinner("reading every byte"):
-        found = problems(store)
-    for line in found:
-        typer.echo(line)
-    if found:
-        typer.echo(f"to repair what can be, run: tercet index repair {path}")
-        raise typer.Exit(1)
-    typer.echo(f"{path}: {len(store):,} candidates, no problems")
+    with opened(path) as store:
+        with spinner("reading every byte"):
+            found = store.problems()
+        for line in found:
+            typer.echo(line)
+        if found:
+            typer.echo(f"to repair what can be, run: tercet index repair {store.name}")
+            raise typer.Exit(1)
+        typer.echo(f"{store.name}: {len(store):,} candidates, no problems")
 
 
 @index.command()
@@ -337,7 +333,7 @@ def repair(
     retriever = open_index(path, model, precision)
     with spinner("verifying, and encoding damaged candidates again"):
         count = retriever.repair(accept_loss=accept_loss)
-    typer.echo(f"{path}: {len(retriever):,} candidates, {count:,} of them encoded again")
+    typer.echo(f"{retriever.name}: {len(retriever):,} candidates, {count:,} of them encoded again")
 
 
 @index.command()
@@ -346,43 +342,103 @@ def compact(path: IndexArgument) -> None:
 
     Example: tercet index compact faq.tercet
     """
-    from tercet.index.store import Store
-
-    store = Store(path)
-    with spinner("compacting"):
-        store.compact()
-    typer.echo(f"{path}: {len(store):,} candidates")
+    with opened(path) as store:
+        with spinner("compacting"):
+            store.compact()
+        typer.echo(f"{store.name}: {len(store):,} candidates")
 
 
-def open_index(path: Path, model: str | None, precision: Precision) -> "Retriever":
+@index.command("migration")
+def print_migration(
+    address: Annotated[str, typer.Argument(help="The address of the index.", metavar="ADDRESS")],
+    model: DualModelOption = "bi",
+    storage: Annotated[Storage, typer.Option(help="Data type of the stored vectors.")] = "float32",
+    lexical: Annotated[bool, typer.Option(help="Also make the texts searchable by words.")] = True,
+    chunks: Annotated[
+        bool, typer.Option("--chunks", help="For an index that is built with --chunk.")
+    ] = False,
+) -> None:
+    """Print the SQL that creates the tables of an index, for an administrator who runs it by hand.
+
+    tercet index build --to ADDRESS runs it too, if the user may create tables.
+
+    Example: tercet index migration postgresql://host/database/faq
+    """
+    from tercet.index.opening import migration
+    from tercet.retrieve import dual_encoder
+
+    with spinner(f"loading {model}"):
+        width = dual_encoder(model).width
+    typer.echo(migration(address, width, storage=storage, lexical=lexical, chunked=chunks))
+
+
+@contextmanager
+def opened(name: str) -> "Iterator[CandidateStore]":
+    """The store in a folder or at an address, without its model."""
+    from tercet.index.opening import open_store
+
+    with closing(open_store(name)) as store:
+        yield store
+
+
+def place_of(out: Path | None, to: str | None) -> str:
+    """Where the index is built: a folder or an address."""
+    from tercet.index.opening import is_address
+
+    if (out is None) == (to is None):
+        raise InputError("give --out (a folder) or --to (an address), and only one of them")
+    if to is not None and not is_address(to):
+        raise InputError(f"--to needs an address such as postgresql://host/database/faq, got {to!r}")
+    return str(out) if to is None else to
+
+
+def open_index(path: str, model: str | None, precision: Precision) -> "Retriever":
     """The index with its model, loaded behind a spinner."""
+    from tercet.index.opening import display
     from tercet.retrieve import Retriever
 
-    with spinner(f"loading {path}"):
+    with spinner(f"loading {display(path)}"):
         retriever = Retriever.open(path, model, precision=precision)
     if not retriever.store.is_finished:
         warnings.warn(
-            f"the build of {path} was interrupted after {len(retriever):,} candidates: run the same tercet "
-            "index build command again to finish it",
+            f"the build of {retriever.name} was interrupted after {len(retriever):,} candidates: run the "
+            "same tercet index build command again to finish it",
             stacklevel=1,
         )
     return retriever
 
 
-def _open_or_create(
-    out: Path,
+def wants_lexical(place: str, given: bool | None) -> bool:
+    """Whether to build a lexical index; a note says so if there is none only because tantivy is missing."""
+    from tercet.index.opening import has_lexical_search
+
+    if given is None and not has_lexical_search(place):
+        warnings.warn(
+            "builds no lexical index (BM25), which --mode lexical and hybrid search: pip install "
+            "'tercet[lexical]' before the build for one",
+            stacklevel=1,
+        )
+    return has_lexical_search(place) if given is None else given
+
+
+def open_or_create(
+    place: str,
     source: str,
     model: str,
     *,
+    is_new: bool,
     precision: Precision,
     storage: Storage,
     lexical: bool,
-    chunk: ChunkConfig | None,
+    chunk: ChunkConfig | None = None,
 ) -> "Retriever":
+    """The unfinished index of a source, or a new one."""
+    from tercet.index.opening import is_address
     from tercet.retrieve import Retriever
 
-    if out.exists():
-        return Retriever.open(out, model, precision=precision)
-    created = Retriever(model, path=out, storage=storage, lexical=lexical, chunk=chunk, precision=precision)
+    if not is_new:
+        return Retriever.open(place, model, precision=precision)
+    where = {"index": place} if is_address(place) else {"path": place}
+    created = Retriever(model, storage=storage, lexical=lexical, chunk=chunk, precision=precision, **where)
     created.store.set_metadata({"source": source})
     return created

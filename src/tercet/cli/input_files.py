@@ -1,13 +1,13 @@
 """The texts, contexts and pairs in the files of a command, each with the other columns of its row."""
 
 import warnings
-from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tercet.cli.options import open_rows
+from tercet.data.as_json import as_json, as_string
 from tercet.data.columns import (
     Rest,
     context_and_rest,
@@ -125,7 +125,7 @@ def _item(row: Row, column: Sequence[str] | None, id_column: str | None) -> "Ite
     _check_finite(row)
     joined = {name: row.columns[name] for name in (column or ())[:-1] if name in row.columns}
     others = {**joined, **{name: value for name, value in rest.items() if name != key}}
-    return Item(id_, text, metadata_of(_as_json(others), row.location))
+    return Item(id_, text, metadata_of(as_json(others), row.location))
 
 
 def _check_finite(row: Row) -> None:
@@ -135,20 +135,6 @@ def _check_finite(row: Row) -> None:
         raise DataError(
             f"{row.location}: {place}, but an index stores finite numbers only: correct or empty the cell"
         )
-
-
-def _as_json(value: Any) -> Any:
-    """A value of a row with strings for types that JSON does not have."""
-    if isinstance(value, dict):
-        return {str(key): _as_json(each) for key, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_as_json(each) for each in value]
-    return value if value is None or isinstance(value, (str, int, float)) else _as_string(value)
-
-
-def _as_string(value: object) -> str:
-    """Base64 for bytes; the string of dates and other types, which Hugging Face data sets have."""
-    return b64encode(value).decode() if isinstance(value, bytes) else str(value)
 
 
 def input_files(
@@ -182,4 +168,4 @@ def with_columns(record: dict[str, Any], rest: Rest) -> dict[str, Any]:
 
 def json_line(record: dict[str, Any]) -> str:
     """The record as JSON on one line; types that JSON does not have become strings."""
-    return json_text(record, default=_as_string)
+    return json_text(record, default=as_string)

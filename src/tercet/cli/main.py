@@ -16,6 +16,7 @@ import tercet
 from tercet.cli import (
     augment,
     bench,
+    bulk,
     calibrate,
     data,
     demo,
@@ -25,6 +26,7 @@ from tercet.cli import (
     explain,
     export,
     index,
+    index_files,
     info,
     new,
     new_recipe,
@@ -114,8 +116,11 @@ COMMANDS: dict[Callable[..., None], str] = {
     augment.augment: LEARN,
     pretrain.pretrain: LEARN,
 }
+index.index.command()(index_files.export)
+index.index.command("import")(index_files.import_)
 for command, panel in COMMANDS.items():
     app.command(rich_help_panel=panel)(command)
+app.add_typer(bulk.bulk, rich_help_panel=USE)
 app.add_typer(index.index, rich_help_panel=USE)
 app.add_typer(data.data, rich_help_panel=MEASURE)
 app.add_typer(new.new, rich_help_panel=LEARN)

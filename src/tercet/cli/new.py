@@ -9,6 +9,7 @@ from typing import Annotated, Any, get_origin, get_type_hints
 import typer
 
 from tercet.cli.options import spinner
+from tercet.extras import require_torch
 from tercet.files.atomic import check_free
 from tercet.settings.field_docs import field_docs
 from tercet.settings.models import POOLING_KINDS, SCORER_CONFIGS, ModelSpec, PoolingConfig, ScorerKind
@@ -126,6 +127,7 @@ def _pooling(given: dict[str, Any]) -> dict[str, Any]:
 
 def _create(out: Path, spec: ModelSpec) -> None:
     check_free(out)
+    require_torch("a new model")
     from tercet.formats.from_spec import make_scorer
 
     with spinner(f"creating {out}"):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tercet.cli.progress import spinner as spinner  # for the commands, which import it from here
-from tercet.cli.verbosity import detail, is_quiet
+from tercet.cli.verbosity import detail, is_quiet, is_verbose
 from tercet.data.rows import STDIN, Row
 from tercet.data.sample import NAMES
 from tercet.data.sources import SAMPLE, open_source
@@ -108,10 +108,11 @@ def open_model(name: str, precision: Precision = "fp32") -> "LoadedScorer":
         from tercet.formats.load import load
 
         scorer = load(name, precision=precision)
-    detail(
-        f"{name}: {scorer.kind}-encoder {scorer.fingerprint}, {scorer.place}, {scorer.precision}, "
-        f"{scorer.tokenizer.max_tokens} tokens"
-    )
+    if is_verbose():  # some fingerprints take long to compute
+        detail(
+            f"{name}: {scorer.kind}-encoder {scorer.fingerprint}, {scorer.place}, {scorer.precision}, "
+            f"{scorer.tokenizer.max_tokens} tokens"
+        )
     return scorer
 
 

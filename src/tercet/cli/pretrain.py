@@ -5,6 +5,7 @@ import typer
 from tercet.cli.options import DataOption, DeviceOption
 from tercet.cli.progress import step_progress
 from tercet.cli.train import OutOption, RecipeArgument, ResumeOption, SetOption, run_folder
+from tercet.extras import require_torch
 
 
 def pretrain(
@@ -23,9 +24,11 @@ def pretrain(
     """
     from tercet.data.sources import data_root
     from tercet.settings.pretrain import read_pretrain_recipe
-    from tercet.training.pretrain import run_pretraining
 
     settings = read_pretrain_recipe(recipe, change or [])
+    require_torch("pre-training", extra="train")
+    from tercet.training.pretrain import run_pretraining
+
     folder = run_folder(out, recipe)
     with step_progress() as reporter:
         result = run_pretraining(

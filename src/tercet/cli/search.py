@@ -22,7 +22,7 @@ from tercet.cli.options import (
     spinner,
 )
 from tercet.data.columns import Rest
-from tercet.errors import InputError
+from tercet.errors import InputError, UnmatchedConditionError
 from tercet.index.condition_text import parse_conditions
 from tercet.inputs import check_context, check_count, check_k
 from tercet.records import Context, Hits
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from tercet.index.conditions import Condition
     from tercet.retrieve import Retriever
+    from tercet.sharded import ShardedRetriever
 
 
 def search(
@@ -42,6 +43,12 @@ def search(
         typer.Argument(
             help="The context; several arguments are the turns of a dialogue. Default: prompt for it.",
             metavar="CONTEXT",
+        ),
+    ] = None,
+    shard: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Search this index of the same model too, as if all were one; repeatable.", metavar="INDEX"
         ),
     ] = None,
     contexts: Annotated[
@@ -93,9 +100,11 @@ def search(
 ) -> None:
     """Show the best candidates of an index. Without a context, prompt for queries.
 
+    Several indexes of one model are searched as one with --shard.
+
     Example: tercet search faq.tercet "My card was declined"
     """
-    from tercet.index.selection import check_column
+    from tercet.retrieve import Retriever
 
     check_k(k)
     if context and contexts:
@@ -118,18 +127,19 @@ def search(
         queries = [check_context(context[0] if len(context) == 1 else context)]
     second = None if reranker is None else open_model(reranker, precision)
     retriever = open_index(path, model, precision)
-    retriever.reranker = second
-    for column in show or ():
-        check_column(retriever.store.database, column)
-    searched = _searched(retriever, wanted)
+    searcher = _with_shards(retriever, shard or [])
+    searcher.reranker = second
+    opened = [retriever] if isinstance(searcher, Retriever) else searcher.shards
+    _check_columns(opened, show or [])
+    searched = _searched(opened, wanted)
     if not searched and not as_json:
         return
     terms = None if mode == "vectors" else retriever.store.lexical_terms
     view = HitsView(searched=searched, columns=tuple(show or ()), full=full, analyze=terms)
 
     def find(some: "Iterable[Context]") -> list[Hits]:
-        with spinner(f"searching {len(retriever):,} candidates"):
-            return retriever.search_many(some, k, mode=mode, where=wanted, rerank=rerank, exact=exact)
+        with spinner(f"searching {len(searcher):,} candidates"):
+            return searcher.search_many(some, k, mode=mode, where=wanted, rerank=rerank, exact=exact)
 
     if not queries and contexts is None:
         for typed in _typed():
@@ -149,12 +159,40 @@ def _check_rerank(reranker: str | None, rerank: int | None) -> None:
         check_count("--rerank", rerank)
 
 
-def _searched(retriever: "Retriever", wanted: "Sequence[Condition]") -> str:
+def _with_shards(retriever: "Retriever", others: "Sequence[str]") -> "Retriever | ShardedRetriever":
+    """The retriever, or all shards as one."""
+    if not others:
+        return retriever
+    from tercet.retrieve import Retriever
+    from tercet.sharded import ShardedRetriever
+
+    with spinner(f"loading {len(others)} more"):
+        opened = [Retriever.open(path, retriever.scorer) for path in others]
+    return ShardedRetriever([retriever, *opened])
+
+
+def _check_columns(opened: "Sequence[Retriever]", columns: "Sequence[str]") -> None:
+    """Raise if a column is in the metadata of no shard."""
+    for column in columns:
+        errors: list[UnmatchedConditionError] = []
+        for each in opened:
+            try:
+                each.store.check_column(column)
+            except UnmatchedConditionError as error:
+                errors.append(error)
+        if len(errors) == len(opened):
+            raise errors[0]
+
+
+def _searched(opened: "Sequence[Retriever]", wanted: "Sequence[Condition]") -> str:
     """What is searched, such as ``17 with topic=cards``; empty, with a note, if it is nothing."""
-    count = len(retriever.store.where(wanted)) if wanted else len(retriever)
+    total = sum(map(len, opened))
     together = " and ".join(map(str, wanted))
+    if len(opened) > 1:  # the search itself says which condition no shard can meet
+        return f"{total:,} in {len(opened)} shards" + (f" with {together}" if wanted else "")
+    count = opened[0].store.count_where(wanted) if wanted else total
     if not count:
-        what = f"no candidate has {together}" if len(retriever) else f"{retriever.path} has no candidates"
+        what = f"no candidate has {together}" if total else f"{opened[0].name} has no candidates"
         typer.echo(printable(what), err=True)
         return ""
     return f"{count:,} with {together}" if wanted else f"{count:,}"

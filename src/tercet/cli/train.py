@@ -8,6 +8,7 @@ import typer
 
 from tercet.cli.options import DataOption, DeviceOption
 from tercet.cli.progress import step_progress
+from tercet.extras import require_torch
 from tercet.files.atomic import writing
 from tercet.files.structured import read_toml
 from tercet.settings.shipped import shipped, shipped_path
@@ -75,6 +76,7 @@ def train(
 
 def run(recipe: "Recipe", folder: Path, *, root: Path | None, resume: bool, device: str | None) -> None:
     """Train by a recipe, and print the results."""
+    require_torch("training", extra="train")
     from tercet.training.distributed import is_first_process
     from tercet.training.run import run_recipe
 

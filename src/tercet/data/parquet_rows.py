@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from tercet.data.delimited import check_column_names
 from tercet.data.parquet_pages import PageHeaderError, page_sizes
 from tercet.data.parquet_values import UnreadableColumnError, json_values
+from tercet.data.remote import is_url, open_url
 from tercet.errors import DataError
 from tercet.extras import require
 from tercet.settings.limits import current_limits, exceeds, raise_it
@@ -21,7 +22,7 @@ def parquet_rows(name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """The number and the columns of each row; a column is decoded when its first value is used."""
     arrow = require("pyarrow", extra="parquet", purpose="reading Parquet")
     require("pyarrow.compute", extra="parquet", purpose="reading Parquet")
-    opened = _open(name)
+    opened = open_parquet_file(name)
     for field in opened.schema_arrow:
         _check_fields(arrow, name, field.type)
     columns = {column: ParquetColumn(name, opened, column) for column in opened.schema_arrow.names}
@@ -64,7 +65,7 @@ class ParquetColumn:
             self._start += len(self._values)
             part = next(self._parts, None)
             if part is None:
-                raise _incomplete(self._file, f"row {self._start} is missing in {self._shown}")
+                raise incomplete(self._file, f"row {self._start} is missing in {self._shown}")
             self._values = part
         return self._values[row - self._start]
 
@@ -73,14 +74,14 @@ class ParquetColumn:
         arrow = require("pyarrow", extra="parquet", purpose="reading Parquet")
         number = 0
         try:
-            for batch in self._opened.iter_batches(columns=[self._column], batch_size=self._batch_rows()):
+            for batch in self._opened.iter_batches(columns=[self._column], batch_size=self.batch_rows()):
                 for part in self._small_parts(arrow, batch.column(self._column), number):
                     yield json_values(arrow, part, f"{self._file}, rows from {number}, {self._shown}")
                     number += len(part)
         except (OSError, arrow.ArrowException) as error:
-            raise _incomplete(self._file, error) from None
+            raise incomplete(self._file, error) from None
 
-    def _batch_rows(self) -> int:
+    def batch_rows(self) -> int:
         """How many rows to decode at a time, so that they take little memory even if all are the longest.
 
         Raises if the footer or a page header says that a value is too large.
@@ -98,10 +99,10 @@ class ParquetColumn:
     def _largest_page(self, chunk: Any) -> int:
         """The bytes of the largest page of a chunk: no value is longer, but a value can be repeated often."""
         try:
-            with Path(self._file).open("rb") as file:
+            with _opened(self._file) as file:
                 largest = max(page_sizes(file, chunk), default=0)
         except PageHeaderError as error:
-            raise _incomplete(self._file, error) from None
+            raise incomplete(self._file, error) from None
         if largest > current_limits().max_page_bytes:
             raise UnreadableColumnError(
                 f"{self._file}: the number of bytes of a page of {self._shown} is "
@@ -160,22 +161,25 @@ def _decoded_size(arrow: Any, column: Any) -> int:
     return arrow.compute.sum(lengths.cast(arrow.int64())).as_py() or 0
 
 
-def _open(name: str) -> Any:
+def open_parquet_file(name: str) -> Any:
     """The Parquet file, whose columns have different names and whose size is within the limits."""
     arrow = require("pyarrow", extra="parquet", purpose="reading Parquet")
     parquet = require("pyarrow.parquet", extra="parquet", purpose="reading Parquet")
     try:
-        if not Path(name).is_file():
-            raise DataError(f"there is no file {name}: Parquet is read from files only")
-        with Path(name).open("rb"):  # pyarrow's error would not say that the permission is missing
-            opened = parquet.ParquetFile(name)
+        if is_url(name):
+            opened = parquet.ParquetFile(open_url(name))
+        else:
+            if not Path(name).is_file():
+                raise DataError(f"there is no file {name}: Parquet is read from files only")
+            with Path(name).open("rb"):  # pyarrow's error would not say that the permission is missing
+                opened = parquet.ParquetFile(name)
         check_column_names(name, opened.schema_arrow.names)
     except PermissionError:
         raise DataError(f"no permission to read {name}: change it (chmod u+r), or copy the file") from None
     except (OSError, ValueError, arrow.ArrowException) as error:
         if isinstance(error, DataError):
             raise
-        raise _incomplete(name, error) from None
+        raise incomplete(name, error) from None
     groups = (opened.metadata.row_group(position) for position in range(opened.metadata.num_row_groups))
     allowed = current_limits().max_unpacked_bytes
     if sum(group.total_byte_size for group in groups) > allowed:
@@ -185,7 +189,12 @@ def _open(name: str) -> Any:
     return opened
 
 
-def _incomplete(name: str, error: Exception | str) -> UnreadableColumnError:
+def _opened(name: str) -> BinaryIO:
+    return open_url(name) if is_url(name) else Path(name).open("rb")
+
+
+def incomplete(name: str, error: Exception | str) -> UnreadableColumnError:
+    """The error about a file that is truncated or damaged."""
     reason = " ".join(str(error).split())
     return UnreadableColumnError(f"{name} is not a complete Parquet file: {reason}: write it again")
 

@@ -13,6 +13,7 @@ from tercet.data.decoding import Lines, is_wide, marked_encoding, numbered_lines
 from tercet.data.delimited import csv_rows, tsv_rows
 from tercet.data.json_rows import json_array_rows, json_line_rows
 from tercet.data.parquet_rows import parquet_rows
+from tercet.data.remote import is_url, open_url
 from tercet.errors import DataError
 from tercet.settings.files import FORMATS, FileConfig, Format
 
@@ -129,8 +130,8 @@ def _opened(name: str) -> Iterator[BinaryIO]:
     if "\0" in name:
         raise DataError(f"the name of a file must not contain a zero byte, got {name!r}")
     try:
-        with gzip.GzipFile(name) if name.endswith(".gz") else Path(name).open("rb") as file:
-            yield cast("BinaryIO", file)
+        with open_url(name) if is_url(name) else Path(name).open("rb") as file:
+            yield cast("BinaryIO", gzip.GzipFile(fileobj=file) if name.endswith(".gz") else file)
     except FileNotFoundError:
         raise DataError(f"there is no file {name}: check the name") from None
     except IsADirectoryError:

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from tercet.errors import InputError
 from tercet.evaluate.baselines import BASELINES
+from tercet.extras import require_torch
 from tercet.formats.load import load
 from tercet.formats.sources import PACKAGED
-from tercet.scorers.bi import BiEncoder
 from tercet.scorers.scorer import Scorer
 from tercet.settings.models import PoolingConfig, PoolingKind, Precision
 from tercet.settings.tasks import is_model_folder, neither_model_nor_task
@@ -57,6 +57,9 @@ def open_scorer(source: str, *, precision: Precision = "fp32", device: str | Non
         return BASELINES[source]()
     kind, _, backbone = source.partition(":")
     if kind in POOLED and backbone:
+        require_torch(f"the untrained encoder {source}")
+        from tercet.scorers.bi import BiEncoder
+
         pooling = PoolingConfig(kinds=(kind,))
         return BiEncoder.from_backbone(backbone, pooling=pooling, precision=precision, device=device)
     return load(source, precision=precision, device=device)

@@ -6,6 +6,8 @@ from typing import Any, cast
 
 from tokenizers import Tokenizer as RustTokenizer
 from tokenizers.normalizers import BertNormalizer
+from tokenizers.pre_tokenizers import BertPreTokenizer
+from tokenizers.processors import BertProcessing, RobertaProcessing
 
 from tercet.encoders.openvino.graphs import Transformer
 from tercet.errors import ModelError, UnsupportedModelError
@@ -44,7 +46,7 @@ def array_tokenizer(
     limit = check_count("max_tokens", source.model_max_length if max_tokens is None else max_tokens)
     if transformer.max_tokens is not None:
         limit = min(limit, transformer.max_tokens)
-    tokenizer = Tokenizer(cast("Any", source), max_tokens=limit, lowercase=lowercase)
+    tokenizer = Tokenizer(cast("Any", source), max_tokens=limit, lowercase=lowercase, shared=False)
     if tokenizer.highest_id() >= transformer.vocabulary:
         raise ModelError(
             f"the tokenizer in {folder} has a token with the id {tokenizer.highest_id()}, and its model has "
@@ -72,21 +74,43 @@ def read_tokenizer_file(folder: Path) -> TokenizerFile:
     with tokenizer_errors(str(file)):
         rust = RustTokenizer.from_file(str(file))
         if is_bert:
-            rust.normalizer = BertNormalizer(
-                clean_text=True,
-                handle_chinese_chars=settings.get("tokenize_chinese_chars", True),
-                strip_accents=settings.get("strip_accents"),
-                lowercase=settings.get("do_lower_case", True),
-            )
+            _set_steps(rust, settings, file)
     unknown = settings.get("unk_token") or getattr(rust.model, "unk_token", None)
     return TokenizerFile(
         backend_tokenizer=rust,
         name_or_path=str(folder),
-        unk_token=unknown.get("content") if isinstance(unknown, dict) else unknown,
+        unk_token=_content(unknown),
         truncation_side=settings.get("truncation_side", "right"),
         model_input_names=settings.get("model_input_names") or _input_names(settings),
         model_max_length=_maximum(settings),
     )
+
+
+def _set_steps(rust: RustTokenizer, settings: dict[str, Any], file: Path) -> None:
+    """Replace the steps of a tokenizer by those that its class has in transformers."""
+    rust.normalizer = BertNormalizer(
+        clean_text=True,
+        handle_chinese_chars=settings.get("tokenize_chinese_chars", True),
+        strip_accents=settings.get("strip_accents"),
+        lowercase=settings.get("do_lower_case", True),
+    )
+    rust.pre_tokenizer = BertPreTokenizer()
+    is_mpnet = str(settings["tokenizer_class"]).startswith("MPNet")
+    defaults = ("<s>", "</s>") if is_mpnet else ("[CLS]", "[SEP]")
+    tokens = [_content(settings.get(name)) for name in ("cls_token", "sep_token")]
+    ends = [(token or default) for token, default in zip(tokens, defaults, strict=True)]
+    ids = [rust.token_to_id(token) for token in ends]
+    if None in ids:
+        raise UnsupportedModelError(
+            f'{file} must have the tokens {ends[0]} and {ends[1]} of its class: use runtime="torch"'
+        )
+    first, last = zip(ends, cast("list[int]", ids), strict=True)
+    rust.post_processor = RobertaProcessing(last, first) if is_mpnet else BertProcessing(last, first)
+
+
+def _content(token: Any) -> str | None:
+    """The text of a special token, which files write as a string or as an object."""
+    return token.get("content") if isinstance(token, dict) else token
 
 
 def _input_names(settings: dict[str, Any]) -> list[str]:

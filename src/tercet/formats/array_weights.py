@@ -10,6 +10,8 @@ from safetensors.numpy import load_file
 from tercet.encoders.openvino.graphs import Transformer
 from tercet.errors import ModelError, UnsupportedModelError
 from tercet.files.structured import read_json
+from tercet.formats.array_checks import check_arrays
+from tercet.formats.config_numbers import check_config_numbers
 from tercet.formats.manifest import EXTENDS, read_manifest
 from tercet.formats.sources import stored_model
 from tercet.formats.unpacking import BITS, Bits, unpacked
@@ -49,8 +51,10 @@ def read_array_transformer(folder: Path) -> Transformer:
         extension = read_arrays(folder / "extension.safetensors")
         return _extended(transformer, extension, folder)
     settings = read_json(folder / "config.json")
+    check_config_numbers(folder, settings)
     weights = _own_names(_all_arrays(folder))
     check_finite_arrays(weights, folder)
+    check_arrays(folder, settings, weights)
     return Transformer(settings, weights)
 
 
@@ -61,23 +65,27 @@ def add_delta(
     if bits not in BITS:
         raise ModelError(f"the delta in {folder} must have one of {BITS} bits, got {bits!r}")
     own = {name.removeprefix(prefix): values for name, values in delta.items() if name.startswith(prefix)}
-    changed = dict(weights)
+    changed = {}
     try:
         for name in {name.rpartition(".")[0] for name in own}:
             changed[name] = np.add(weights[name], _difference(own, name, bits))
     except (KeyError, ValueError) as error:
         raise ModelError(f"the delta in {folder} does not fit its base model: {error}") from error
-    check_finite_arrays(changed, folder)
-    return changed
+    check_finite_arrays(changed, folder)  # the others were checked when they were read
+    return {**weights, **changed}
 
 
 def check_finite_arrays(weights: Mapping[str, Floats], folder: Path) -> None:
-    """Raise if a weight is not a finite number."""
+    """Raise if a weight is not a finite number, or so large that its square is not one.
+
+    OpenVINO makes finite scores of such weights, which are wrong.
+    """
     for name, values in weights.items():
         with np.errstate(all="ignore"):
-            if not np.isfinite(values.ravel() @ values.ravel()) and not np.isfinite(values).all():
+            if not np.isfinite(values.ravel() @ values.ravel()):
                 raise ModelError(
-                    f"{name} in {folder} contains NaN or infinity: copy the model again, or train it again"
+                    f"{name} in {folder} contains NaN, infinity or numbers whose squares are infinite: copy "
+                    "the model again, or train it again"
                 )
 
 
@@ -91,14 +99,22 @@ def _difference(own: Mapping[str, Any], name: str, bits: Bits) -> Floats:
 def _extended(base: Transformer, extension: Mapping[str, Any], folder: Path) -> Transformer:
     """A transformer with new tokens and changed weights; ``formats.extension`` explains the file."""
     try:
-        rows = extension["words.levels"].astype(np.float32) * extension["words.scales"].astype(np.float32)
         others = {name: values for name, values in extension.items() if not name.startswith("words.")}
         weights = add_delta(base.weights, others, "", 4, folder)
         table = "embeddings.word_embeddings.weight"
-        weights[table] = np.concatenate([base.weights[table], rows])
+        weights[table] = _grown(base.weights[table], extension["words.levels"], extension["words.scales"])
+        check_finite_arrays({table: weights[table]}, folder)
     except (KeyError, ValueError) as error:
         raise ModelError(f"the extension in {folder} does not fit its base model: {error}") from error
     return Transformer({**base.settings, "vocab_size": len(weights[table])}, weights)
+
+
+def _grown(table: Floats, levels: Any, scales: Any) -> Floats:
+    """The rows of a table, followed by those of new words; nothing as large is held meanwhile."""
+    grown: Floats = np.empty((len(table) + len(levels), table.shape[1]), dtype=np.float32)
+    grown[: len(table)] = table
+    np.multiply(levels, scales.astype(np.float32), out=grown[len(table) :], dtype=np.float32)
+    return grown
 
 
 def _all_arrays(folder: Path) -> dict[str, Any]:

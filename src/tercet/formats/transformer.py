@@ -15,9 +15,10 @@ from transformers.utils import logging
 from tercet.encoders.encoder import Encoder
 from tercet.errors import ModelError
 from tercet.files.structured import read_json
+from tercet.formats.config_numbers import check_config_numbers
 from tercet.formats.extension import extend
 from tercet.formats.manifest import EXTENDS, PARTIAL, read_manifest, reading
-from tercet.formats.sizes import check_config_numbers, check_size
+from tercet.formats.sizes import check_size
 from tercet.formats.sources import stored_model
 from tercet.formats.tensors import read_tensors
 

@@ -94,16 +94,21 @@ class VectorIndex(ABC):
 
     def _check_query(self, codes: Codes, k: int, scale: float) -> int:
         """``k``, at most the size of the index but at least 1, if codes and scale are valid."""
-        check_k(k)
-        if codes.vectors.ndim != 3 or codes.vectors.shape[2] != self.width:
-            raise InputError(
-                f"codes must be [B, M, {self.width}], as wide as the index, got {list(codes.vectors.shape)}"
-            )
-        if not codes.mask.any(axis=1).all():
-            raise InputError("every context needs at least one code, got a mask without any")
-        _check_magnitude(codes.vectors[codes.mask], "code")
-        check_scale("scale", scale)
+        check_query(codes, k, scale, width=self.width)
         return min(k, max(len(self), 1))
+
+
+def check_query(codes: Codes, k: int, scale: float, *, width: int) -> None:
+    """Raise unless an index of a width can be searched with these codes, ``k`` and scale."""
+    check_k(k)
+    if codes.vectors.ndim != 3 or codes.vectors.shape[2] != width:
+        raise InputError(
+            f"codes must be [B, M, {width}], as wide as the index, got {list(codes.vectors.shape)}"
+        )
+    if not codes.mask.any(axis=1).all():
+        raise InputError("every context needs at least one code, got a mask without any")
+    _check_magnitude(codes.vectors[codes.mask], "code")
+    check_scale("scale", scale)
 
 
 def check_ids(ids: Ints) -> Ints:

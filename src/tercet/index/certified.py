@@ -32,10 +32,14 @@ class ProductIndex(Protocol):
     def max_norm(self) -> float:
         """Norm of the longest vector, or an upper bound on it."""
 
-    def __len__(self) -> int: ...
+    def __len__(self) -> int:
+        """The number of vectors. A larger number is allowed if lists that are too short have all vectors."""
 
     def nearest(self, queries: Floats, k: int) -> Neighbors:
-        """The ``k`` nearest neighbours of each query in ``[Q, D]``, by inner product."""
+        """The ``k`` nearest neighbours of each query in ``[Q, D]``, by inner product.
+
+        The products may be upper bounds, by which no neighbour outside of a list is above its last one.
+        """
 
     def vectors(self, ids: Ints) -> Floats:
         """``[C, D]``: the vectors with these ids."""
@@ -83,6 +87,8 @@ def _search(index: ProductIndex, codes: Floats, top: TopK, scale: float, budget:
         if len(unproven) and budget <= len(seen) < len(index):
             return Certainty.BUDGET_REACHED
         depth = min(GROWTH * depth, len(index))
+    if index.exact:
+        return Certainty.CERTIFIED
     if len(top.ids) < min(top.k, len(index)):  # an approximate index can miss any number of vectors
         return Certainty.BUDGET_REACHED
-    return Certainty.CERTIFIED if index.exact else Certainty.CERTIFIED_UP_TO_RECALL
+    return Certainty.CERTIFIED_UP_TO_RECALL

@@ -64,6 +64,13 @@ class Condition:
         """Whether an ordering compares characters: "10" and "9" are compared as numbers."""
         return isinstance(self.value, str) and as_number(self.value) is None
 
+    @property
+    def holds_without_value(self) -> bool:
+        """Whether the condition holds for candidates without the column."""
+        if self.operator in ORDERINGS:
+            return False
+        return (None in self.values) == (self.operator in ("=", "in"))
+
     def _checked(self) -> Any:
         value = _plain(self.value)
         if self.operator in LISTED:

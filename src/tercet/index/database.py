@@ -13,6 +13,7 @@ from tercet.index.base import check_format
 from tercet.index.items import Item
 from tercet.index.tables import Tables
 from tercet.index.totals import TOTALS
+from tercet.inputs import listed
 from tercet.records import Floats, Ints
 
 SCHEMA = """
@@ -34,6 +35,9 @@ describes the store, ``candidates.metadata`` a candidate. ``buffered`` vectors a
 ``removed`` ones still are in one, and ``pending`` candidates differ from the lexical index. ``digest`` is of
 the other columns of its row, ``manifest_digest`` of the file that lists the files of a segment. An index is
 refused if its statements differ from these in any character, so a change needs another ``FORMAT``."""
+
+SHOWN = 5
+"""Names of settings that a message shows."""
 
 FORMAT = 3
 """Version of the tables, and of the folder of a store."""
@@ -58,6 +62,23 @@ class Database(Tables):
     def check_tables(self, more_tables: str) -> None:
         """Raise if a table was modified by another program, or is damaged."""
         self.check_schema(f"{SCHEMA} {TOTALS} {more_tables}")
+
+    def check_lists(self) -> None:
+        """Raise if the settings or the list of segments are not those that were written.
+
+        Both are short, so every writer reads them.
+        """
+        if self.is_modified("metadata"):
+            names = self.modified("metadata")
+            which = f" ({listed(names, most=SHOWN)})" if names else ""
+            raise BrokenIndexError(
+                f"{self._file}: the settings of the index were modified{which}: nothing was written; run "
+                '"tercet index repair", or restore the index from a backup'
+            )
+        if self.is_modified("segments"):
+            raise BrokenIndexError(
+                f'{self._file}: the list of segments was modified: run "tercet index repair"'
+            )
 
     def metadata(self, name: str) -> Any:
         """A value of the store's metadata; None if it is not set."""

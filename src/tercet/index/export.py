@@ -52,6 +52,15 @@ def export_items(store: "Store", path: Path, *, vectors: Path | None = None, ove
         return sum(_export_batch(items, lines, append) for items in stored_items(database))
 
 
+@contextmanager
+def stored_batches(store: "Store") -> "Iterator[Iterator[tuple[list[Item], Floats]]]":
+    """All candidates with their vectors ``[C, D]``, in batches. Nobody else can write meanwhile."""
+    with store.writer(), closing(Database(store.path / DATABASE)) as database:
+        index = store.index()
+        with database.transaction(write=False):
+            yield ((list(items.values()), vectors_of(index, list(items))) for items in stored_items(database))
+
+
 def _export_batch(items: "dict[int, Item]", lines: TextIO, append: "Append | None") -> int:
     lines.writelines(f"{json_text(as_dict(item))}\n" for item in items.values())
     if append is not None:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,11 @@ TEXT, NUMBER = "text", "number"
 TOKENIZER = "stems"
 MAX_TERM = 40
 """Longer terms are not indexed."""
+
+
+def has_tantivy() -> bool:
+    """Whether lexical search is installed."""
+    return find_spec("tantivy") is not None
 
 
 class LexicalIndex:

@@ -1,33 +1,19 @@
 """Repairs of a store: the texts are in the database, so lost vectors can be encoded again."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-
 from tercet.errors import BrokenIndexError
-from tercet.index.items import Item
 from tercet.index.lexical_sync import DIGESTS
+from tercet.index.protocol import Encoding
 from tercet.index.reading import get_items
 from tercet.index.row_digests import COLUMNS
 from tercet.index.segment_files import GRAPH
 from tercet.index.store import Store
 from tercet.index.verify import ids_of, losses, mismatches, modified_ids, problems, unreadable_candidates
-from tercet.records import Floats
 
 ENCODED_AT_ONCE = 4096
 SHOWN = 5
 """Problems that a message shows."""
 DERIVED_SETTINGS = (GRAPH, DIGESTS)
 """Settings that are made again with the files that they describe."""
-
-
-@dataclass(frozen=True, slots=True)
-class Encoding:
-    """How a model encodes again what was lost."""
-
-    texts: Callable[[Sequence[str]], Floats]
-    """Texts to vectors ``[C, D]``."""
-    update: Callable[[Sequence[Item]], None]
-    """Stores candidates with their present texts and new vectors."""
 
 
 def repair(store: Store, encoding: Encoding, *, accept_loss: bool = False) -> int:
@@ -73,6 +59,8 @@ def _repair_database(store: Store) -> None:
             database.restore_types(table)
         modified = database.modified("metadata")
         database.delete_rows("metadata", "name", [name for name in modified if name in DERIVED_SETTINGS])
+    if database.is_modified("metadata"):  # nothing can be encoded or written without the right settings
+        raise _unrepaired(store, problems(store))
 
 
 def _accept_losses(store: Store) -> None:
@@ -84,7 +72,9 @@ def _accept_losses(store: Store) -> None:
 def _repair_vectors(store: Store, encoding: Encoding) -> int:
     """Drop vectors that were damaged, or that belong to no candidate, and encode those that are missing."""
     with store.database.transaction():
-        store.database.delete_rows("segments", "name", list(store.segments.problems()))
+        modified = store.database.modified("segments")
+        store.database.delete_rows("segments", "name", [*modified, *store.segments.problems()])
+        store.database.record_total("segments")
         for table in ("buffered", "chunks") if store.is_chunked else ("buffered",):
             store.database.delete_rows(table, "number", store.database.modified(table))
         store.owners.delete_orphans()

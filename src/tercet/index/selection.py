@@ -1,4 +1,4 @@
-"""The candidates of a store that meet conditions, and errors that say what could have been asked."""
+"""The candidates of a local store that meet conditions on their metadata."""
 
 from collections.abc import Sequence
 from functools import reduce
@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tercet.errors import InputError
-from tercet.index.conditions import EQUALITIES, ORDERINGS, SHOWN_VALUES, Condition
+from tercet.index import metadata_checks
+from tercet.index.conditions import SHOWN_VALUES, Condition
+from tercet.index.metadata_checks import Incomparable, check_conditions, check_values
 from tercet.index.where_sql import ENTRIES, ENTRY, FILLED, NUMERIC, Clause, all_of, incomparable
-from tercet.inputs import SHOWN_CHARACTERS, listed, shortened
 
 if TYPE_CHECKING:
     from tercet.index.database import Database
@@ -26,30 +26,76 @@ def select(database: "Database", conditions: Sequence[Condition]) -> "Ints":
     Raises an ``InputError`` if no candidate has one of the columns, or if a condition alone holds for none.
     An empty result means that the conditions hold for some candidates each, but for none together.
     """
-    if not database.query("SELECT 1 FROM candidates LIMIT 1"):
+    table = SqliteMetadata(database)
+    if table.is_empty():
         return np.empty(0, dtype=np.int64)
-    for condition in conditions:
-        check_column(database, condition.column)
-        if condition.operator in ORDERINGS:
-            _check_comparable(database, condition, conditions)
+    check_conditions(table, conditions)
     numbers = _numbers(database, conditions)
     if not len(numbers):
-        for condition in conditions:
-            _check_value(database, condition)
+        check_values(table, conditions)
     return numbers
 
 
 def metadata_columns(database: "Database") -> list[str]:
     """The names in the metadata of all candidates, sorted."""
-    return [key for (key,) in database.query(f"SELECT DISTINCT entry.key {ENTRIES} ORDER BY entry.key")]
+    return SqliteMetadata(database).columns()
 
 
 def check_column(database: "Database", column: str) -> None:
     """Raise if no candidate has a column in its metadata; the error lists the columns that exist."""
-    if not database.query(f"SELECT 1 FROM candidates WHERE EXISTS ({ENTRY}) LIMIT 1", [column]):
-        known = listed(metadata_columns(database), most=SHOWN_VALUES)
-        which = f"the columns are {known}" if known else "the candidates have no metadata"
-        raise InputError(f"no candidate has {column!r} in its metadata: {which}")
+    metadata_checks.check_column(SqliteMetadata(database), column)
+
+
+class SqliteMetadata:
+    """The metadata of the candidates in a database of SQLite."""
+
+    def __init__(self, database: "Database") -> None:
+        self._database = database
+
+    def is_empty(self) -> bool:
+        """Whether there are no candidates."""
+        return not self._database.query("SELECT 1 FROM candidates LIMIT 1")
+
+    def columns(self) -> list[str]:
+        """The names in the metadata of all candidates, sorted."""
+        rows = self._database.query(f"SELECT DISTINCT entry.key {ENTRIES} ORDER BY entry.key")
+        return [key for (key,) in rows]
+
+    def has_column(self, column: str) -> bool:
+        """Whether a candidate has a column."""
+        return bool(
+            self._database.query(f"SELECT 1 FROM candidates WHERE EXISTS ({ENTRY}) LIMIT 1", [column])
+        )
+
+    def matches(self, conditions: Sequence[Condition]) -> bool:
+        """Whether a candidate meets all conditions."""
+        return bool(len(_numbers(self._database, conditions)))
+
+    def incomparable(self, condition: Condition, others: Sequence[Condition]) -> Incomparable | None:
+        """The candidates whose value cannot be compared, among those that meet the others."""
+        found = _matching(self._database, incomparable(condition))
+        if len(found):
+            found = np.intersect1d(found, _numbers(self._database, others))
+        for item in self._database.items(found[:1]).values():
+            return Incomparable(len(found), item.id, (item.metadata or {})[condition.column])
+        return None
+
+    def span(self, condition: Condition) -> tuple[Any, Any]:
+        """The least and the largest value that an ordering compares."""
+        value = "entry.atom" if condition.is_textual else NUMERIC
+        query = f"SELECT min({value}), max({value}) {ENTRIES} WHERE entry.key = ? AND {FILLED}"
+        ((low, high),) = self._database.query(query, [condition.column])
+        return low, high
+
+    def values(self, column: str) -> tuple[list[Any], int]:
+        """The most frequent values of a column, at most ``SHOWN_VALUES``, and how many there are."""
+        of_column = f"{ENTRIES} WHERE entry.key = ? AND {FILLED}"
+        grouped = (
+            f"SELECT entry.type, entry.value, count(*) AS n {of_column} GROUP BY entry.type, entry.value"
+        )
+        ((count,),) = self._database.query(f"SELECT count(*) FROM ({grouped})", [column])
+        rows = self._database.query(f"{grouped} ORDER BY n DESC, entry.value LIMIT {SHOWN_VALUES}", [column])
+        return [_value(type_, value) for type_, value, _ in rows], int(count)
 
 
 def _numbers(database: "Database", conditions: Sequence[Condition]) -> "Ints":
@@ -62,43 +108,6 @@ def _numbers(database: "Database", conditions: Sequence[Condition]) -> "Ints":
 def _matching(database: "Database", clause: Clause) -> "Ints":
     rows = database.query(f"SELECT number FROM candidates WHERE {clause.sql} ORDER BY number", clause.values)
     return np.array([number for (number,) in rows], dtype=np.int64)
-
-
-def _check_comparable(database: "Database", condition: Condition, others: Sequence[Condition]) -> None:
-    """Raise if the value of a candidate cannot be compared, unless an equality excludes the candidate."""
-    found = _matching(database, incomparable(condition))
-    if not len(found):
-        return
-    equalities = [other for other in others if other.operator in EQUALITIES]
-    found = np.intersect1d(found, _numbers(database, equalities))
-    for item in database.items(found[:1]).values():
-        others_too = f" and {len(found) - 1:,} more" if len(found) > 1 else ""
-        value = shortened(repr((item.metadata or {})[condition.column]), SHOWN_CHARACTERS)
-        raise InputError(
-            f"{condition} cannot be compared with {value} of candidate {item.id!r}{others_too}: "
-            "numbers compare with numbers and other strings with strings; "
-            'exclude such values with "!=" or "not in"'
-        )
-
-
-def _check_value(database: "Database", condition: Condition) -> None:
-    """Raise if a condition alone holds for no candidate; a list without values is meant."""
-    if condition.values and not len(_numbers(database, [condition])):
-        raise InputError(f"no candidate has {condition}: {_existing(database, condition)}")
-
-
-def _existing(database: "Database", condition: Condition) -> str:
-    """The values that candidates have, the most frequent first, or the range of an ordering."""
-    column, of_column = condition.column, f"{ENTRIES} WHERE entry.key = ? AND {FILLED}"
-    if condition.operator in ORDERINGS:
-        value = "entry.atom" if condition.is_textual else NUMERIC
-        ((low, high),) = database.query(f"SELECT min({value}), max({value}) {of_column}", [column])
-        return f"the values of {column!r} go from {low!r} to {high!r}"
-    grouped = f"SELECT entry.type, entry.value, count(*) AS n {of_column} GROUP BY entry.type, entry.value"
-    ((count,),) = database.query(f"SELECT count(*) FROM ({grouped})", [column])
-    rows = database.query(f"{grouped} ORDER BY n DESC, entry.value LIMIT {SHOWN_VALUES}", [column])
-    values = [_value(type_, value) for type_, value, _ in rows]
-    return f"the values of {column!r} are {listed(values, most=SHOWN_VALUES, more=count - len(values))}"
 
 
 def _value(type_: str, value: Any) -> Any:

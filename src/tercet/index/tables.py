@@ -114,10 +114,12 @@ class Tables:
 
     def next_number(self, table: str = "candidates") -> int:
         """The next free number of a table; 0 in a new database."""
-        rows = self.query("SELECT last FROM totals WHERE name = ?", [table])
-        if not rows:
+        joined = "totals LEFT JOIN sqlite_sequence USING (name)"
+        rows = self.query(f"SELECT last, coalesce(seq, -1) FROM {joined} WHERE name = ?", [table])
+        numbers = [number for row in rows for number in row if isinstance(number, int)]
+        if len(numbers) < 2:
             raise BrokenIndexError(f'{self._file} has lost a total: run "tercet index repair"')
-        return int(rows[0][0]) + 1
+        return max(numbers) + 1
 
     def total(self, table: str) -> Total:
         """The recorded and the actual total of a table."""
@@ -146,6 +148,10 @@ class Tables:
         first = next(iter(COLUMNS[table]))
         rows = self.query(f"SELECT {first} FROM {table} WHERE digest IS NOT {digest_sql(table)}")
         return [value for (value,) in rows]
+
+    def is_modified(self, table: str) -> bool:
+        """Whether a table with digests does not have the rows that were written."""
+        return bool(self.modified(table)) or not self.total(table).is_right
 
     def restore_types(self, table: str) -> None:
         """Give the values of modified rows the types of their columns, in a transaction."""

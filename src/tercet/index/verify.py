@@ -78,9 +78,10 @@ def mismatches(store: Store) -> tuple[Ints, Ints]:
 def _modified_rows(store: Store) -> list[str]:
     """The rows of the database that another program changed, or that are damaged."""
     settings, ids = store.database.modified("metadata"), modified_ids(store)
-    buffered = store.database.modified("buffered")
+    buffered, segments = store.database.modified("buffered"), store.database.modified("segments")
     found = [f"{SETTINGS}: modified: {listed(settings, most=SHOWN)}"] if settings else []
     found += [f"candidates: {len(ids):,} modified: {listed(ids, most=SHOWN)}"] if ids else []
+    found += [f"segments: {len(segments):,} modified in the list of segments"] if segments else []
     return found + ([f"vectors: {len(buffered):,} modified in the database"] if buffered else [])
 
 

@@ -1,9 +1,9 @@
 """Conditions on metadata as SQL for the table of candidates."""
 
-import json
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from tercet.files.structured import json_text
 from tercet.index.conditions import ORDERINGS, Condition, as_number
 
 ENTRY = "SELECT 1 FROM json_each(candidates.metadata) AS entry WHERE entry.key = ?"
@@ -45,7 +45,7 @@ def incomparable(condition: Condition) -> Clause:
 
 
 def _equality(condition: Condition) -> Clause:
-    choices = json.dumps([value for value in condition.values if value is not None])
+    choices = json_text([value for value in condition.values if value is not None])
     chosen = f"EXISTS ({ENTRY} AND entry.atom IN (SELECT value FROM json_each(?)))"
     if None not in condition.values:
         return Clause(chosen, [condition.column, choices])

@@ -17,6 +17,7 @@ from tercet.serve.guard import Guard
 from tercet.serve.keys import read_keys
 from tercet.serve.metrics import Metrics
 from tercet.serve.problems import ProblemError, status_problem
+from tercet.serve.refusals import Refusals
 from tercet.serve.routes import embeddings, playground, ranking, rerank, search, status
 from tercet.serve.schemas import ErrorResponse
 from tercet.serve.service import Service
@@ -65,6 +66,7 @@ def create_app(
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         app.state.service = service = Service(config, metrics)
+        app.state.refusals.watch(service.engine)
         loading = asyncio.create_task(_load(service, on_ready, on_failure))
         measuring = asyncio.create_task(metrics.keep_measuring(service.engine))
         if load_first:
@@ -85,7 +87,7 @@ def create_app(
         openapi_url="/openapi.json",
         responses=ERRORS,
     )
-    app.state.metrics, app.state.config = metrics, config
+    app.state.metrics, app.state.config, app.state.refusals = metrics, config, Refusals(metrics)
     for module in (embeddings, rerank, ranking, search, status):
         app.include_router(module.router)
     if config.serve.playground:

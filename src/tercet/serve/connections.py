@@ -1,11 +1,13 @@
 """Limits on connections: their number, the size of headers, and the time until these are complete."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 if TYPE_CHECKING:
     from asyncio import TimerHandle
+
+    from tercet.serve.refusals import Refusals
 
 LAST_REQUEST_SECONDS = 0.5
 """How long an idle connection stays open when the server stops."""
@@ -21,12 +23,15 @@ class PatientProtocol(HttpToolsProtocol):
 
     header_seconds = 10.0
     max_connections = 1024
+    refusals: ClassVar["Refusals | None"] = None
+    """Answers requests before their bodies are read."""
 
     def connection_made(self, transport: Any) -> None:
         """Start the clock, or close the connection if there are too many."""
         super().connection_made(transport)
         self._patience: TimerHandle | None = None
         self._waits_for_headers, self._headers_ended, self._header_bytes = True, False, 0
+        self._is_refused = False
         self._wait_for_headers()
         if len(self.connections) > self.max_connections:
             transport.abort()
@@ -46,19 +51,45 @@ class PatientProtocol(HttpToolsProtocol):
             self._header_bytes += len(data)
             if self._header_bytes > MAX_HEADER_BYTES:
                 self.transport.abort()
-        if self._waits_for_headers and (self.cycle is None or self.cycle.response_complete):
+        is_idle = self.timeout_keep_alive_task is not None
+        if self._waits_for_headers and not is_idle and (self.cycle is None or self.cycle.response_complete):
             self._wait_for_headers()
 
     def on_headers_complete(self) -> None:
-        """Stop the clock: the guard limits the time of the body."""
+        """Stop the clock: the guard limits the time of the body. Or refuse the request at once."""
         self._stop_waiting()
         self._waits_for_headers, self._headers_ended, self._header_bytes = False, True, 0
-        super().on_headers_complete()
+        answer = self._refusal()
+        if answer is None:
+            super().on_headers_complete()
+            return
+        self._is_refused = True
+        self.transport.write(answer)
+        self._wait_for_headers()  # the rest of a body that is dropped may not take for ever either
+
+    def on_body(self, body: bytes) -> None:
+        """Drop the body of a refused request."""
+        if not self._is_refused:
+            super().on_body(body)
 
     def on_message_complete(self) -> None:
         """Whatever follows is the next request."""
         self._waits_for_headers = True
-        super().on_message_complete()
+        if not self._is_refused:
+            super().on_message_complete()
+            return
+        self._is_refused = False
+        self._stop_waiting()
+        self.on_response_complete()
+
+    def _refusal(self) -> bytes | None:
+        """The answer to a request that is refused before its body is read, if it is the only one."""
+        is_alone = self.cycle is None or self.cycle.response_complete
+        if self.refusals is None or not is_alone or self.parser.get_method() != b"POST":
+            return None
+        if self.parser.get_http_version() != "1.1" or not self.parser.should_keep_alive():
+            return None
+        return self.refusals.answer(self.headers)
 
     def shutdown(self) -> None:
         """Close soon: a request may be on its way already, and is answered first."""

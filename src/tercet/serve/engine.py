@@ -13,11 +13,12 @@ from concurrent.futures import ThreadPoolExecutor
 from math import inf
 from typing import Any
 
-from tercet.errors import InputError, TercetError
+from tercet.errors import InputError, OverloadedError, TercetError
 from tercet.inputs import SHOWN_CHARACTERS, shortened
 from tercet.serve.cache import ResultCache
 from tercet.serve.models import ServedModel, TokenArray
 from tercet.serve.observer import Observer
+from tercet.serve.overload import CURRENT, RETRY_SECONDS, Overload, Request
 from tercet.serve.queue import Batch, ModelQueue
 from tercet.serve.work import Item, Job, Lane, Result, Share, Tokenized
 from tercet.settings.engine import EngineConfig
@@ -63,6 +64,7 @@ class Engine:
         self.config, self.answer_seconds = config or EngineConfig(), answer_seconds
         self.observer = observer or Observer()
         self.cache = ResultCache(self.config.cache_bytes)
+        self.overload = Overload(self.config.burst_requests)
         self._models: dict[str, Loaded] = {}
         self._turns: deque[Loaded] = deque()
         self._running = 0
@@ -82,14 +84,16 @@ class Engine:
         """Tokens that wait for each model."""
         return {name: loaded.queue.tokens for name, loaded in self._models.items()}
 
-    @property
     def is_full(self) -> bool:
-        """Whether every model would refuse even the shortest text."""
+        """Whether every model would refuse even the shortest text. An overload goes on if so."""
         limit, busy = self.config.max_wait_seconds, self._busy_models()
-        return bool(self._models) and all(
-            loaded.queue.wait(1, busy_models=busy) > limit
-            or loaded.queue.tokens >= self.config.max_queued_tokens
-            for loaded in self._models.values()
+        queues = [loaded.queue for loaded in self._models.values()]
+        if queues and self.overload.is_active and all(map(self._keeps_waiting, queues)):
+            self.overload.prolong()
+            return True
+        return bool(queues) and all(
+            queue.wait(1, busy_models=busy) > limit or queue.tokens >= self.config.max_queued_tokens
+            for queue in queues
         )
 
     def model(self, name: str) -> Any:
@@ -132,22 +136,51 @@ class Engine:
         loaded = self._loaded(name)
         if not texts:
             return []
+        request = CURRENT.get() or Request()
+        began, is_idle = time.perf_counter(), self._is_idle
         job = Job(self._loop.create_future(), [None] * len(texts), len(texts))
         job.done.add_done_callback(_seen)
         items, new = self._join(loaded, lane, texts, job)
         if new:
-            self._start(loaded, lane, new)
+            self._start(loaded, lane, new, request)
         try:
-            return await job.done
+            with self.overload.waiting(request):
+                self._shed()
+                results = await job.done
         finally:
             if job.missing:  # the caller is cancelled, or an item failed
                 _abandon(loaded.queue, items, job)
+        if new and is_idle and not self.overload.is_active:
+            loaded.queue.undisturbed.add(time.perf_counter() - began)
+        return results
 
     async def close(self) -> None:
         """Stop the threads, after the forward passes that are running."""
         self._models.clear()
         await asyncio.to_thread(self._forward.shutdown, cancel_futures=True)
         await asyncio.to_thread(self._tokenizers.shutdown, cancel_futures=True)
+
+    @property
+    def _is_idle(self) -> bool:
+        queues = (loaded.queue for loaded in self._models.values())
+        return not any(queue.tokens or queue.running for queue in queues)
+
+    def _keeps_waiting(self, queue: ModelQueue, estimate: int = 1) -> bool:
+        """Whether a new request would wait longer than it may in an overload, where models take turns."""
+        ahead = sum(loaded.queue.seconds_ahead(estimate) for loaded in self._models.values())
+        return ahead > queue.patience
+
+    def _shed(self) -> None:
+        """If an overload begins, refuse the requests that already wait, but those that come soon or have
+        begun."""
+        if not self.overload.begins:
+            return
+        self.overload.prolong()
+        error = _overloaded()
+        for loaded in self._models.values():
+            for item in list(loaded.queue.late(_estimated)):
+                if not any(job.has_begun for job, _ in item.waiters):
+                    _fail(loaded.queue, [item], error)
 
     def _busy_models(self, joined: ModelQueue | None = None) -> int:
         """How many models have work, or are about to have some."""
@@ -181,17 +214,21 @@ class Engine:
             items.append(item)
         return items, new
 
-    def _start(self, loaded: Loaded, lane: Lane, items: Sequence[Item]) -> None:
+    def _start(self, loaded: Loaded, lane: Lane, items: Sequence[Item], request: Request) -> None:
         """Admit items and tokenize them in a task of the engine: other requests may wait for them too."""
         queue, most = loaded.queue, loaded.model.max_tokens
-        estimate = sum(min(most, _characters(item.text) // CHARACTERS_PER_TOKEN + 2) for item in items)
+        estimate = sum(min(most, _estimated(item)) for item in items)
         try:
             if estimate > self.config.max_request_tokens:
                 raise TooManyTokensError(
                     f"a request may have {self.config.max_request_tokens:,} tokens (max_request_tokens), and "
                     f"this one has about {estimate:,}: send fewer or shorter texts at a time"
                 )
+            if self.overload.is_active and not request.admitted and self._keeps_waiting(queue, estimate):
+                self.overload.prolong()
+                raise _overloaded()
             queue.admit(estimate, busy_models=self._busy_models(queue))
+            request.admitted = True
         except TercetError as error:
             _fail(queue, items, error)
             raise
@@ -212,15 +249,16 @@ class Engine:
     async def _tokenize_part(self, loaded: Loaded, lane: Lane, items: Sequence[Item]) -> None:
         """Tokenize items together; if that fails, each alone, so that only the bad ones fail."""
         began = time.perf_counter()
-        texts = [item.text for item in items]
         try:
-            tokens = await self._loop.run_in_executor(self._tokenizers, loaded.model.tokenize, lane, texts)
+            tokens = await self._loop.run_in_executor(self._tokenizers, _tokens, loaded.model, lane, items)
         except Exception as error:
             if len(items) == 1:
                 _fail(loaded.queue, items, error)
                 return
             for item in items:
                 await self._tokenize_part(loaded, lane, [item])
+            return
+        if tokens is None:
             return
         now = time.perf_counter()
         for item, found in zip(items, tokens, strict=True):
@@ -259,7 +297,7 @@ class Engine:
             self._turns.rotate(-1)
             if self._running and not loaded.queue.has_full_batch:
                 continue
-            batch = loaded.queue.take()
+            batch = loaded.queue.take(overloaded=self.overload.is_active)
             if batch is not None:
                 return loaded, batch
         return None, None
@@ -327,12 +365,30 @@ def _fail(queue: ModelQueue, items: Sequence[Item], error: BaseException) -> Non
         item.fail(error)
 
 
+def _tokens(model: ServedModel, lane: Lane, items: Sequence[Item]) -> list[Tokenized] | None:
+    """In a thread: the tokens of items, or None if nobody waits for them any more."""
+    if not any(item.wanted for item in items):
+        return None
+    return model.tokenize(lane, [item.text for item in items])
+
+
 def _alone(model: ServedModel, lane: Lane, payload: Any) -> Any:
     """The result of one item, or its error."""
     try:
         return model.run(lane, [payload])[0]
     except Exception as error:
         return error
+
+
+def _overloaded() -> OverloadedError:
+    return OverloadedError(
+        "more requests come than the models can answer: try again later", retry_after=RETRY_SECONDS
+    )
+
+
+def _estimated(item: Item) -> int:
+    """About how many tokens an item has that is not tokenized yet."""
+    return _characters(item.text) // CHARACTERS_PER_TOKEN + 2
 
 
 def _characters(text: Any) -> int:

@@ -6,14 +6,15 @@ import re
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
-from uuid import uuid4
-
-import orjson
 
 from tercet.files.escapes import escaped
+from tercet.serve.headers import API_HEADERS, SECURITY_HEADERS, request_id
+from tercet.serve.json_body import json_bytes
 from tercet.serve.keys import Key, Scope, scope_of
 from tercet.serve.metrics import Metrics
+from tercet.serve.overload import CURRENT, Request
 from tercet.serve.problems import ProblemError, problem_of, status_problem
+from tercet.serve.refusals import MAX_DISCARDED_BYTES, overloaded
 from tercet.settings.serve import LOOPBACK, ServerConfig
 
 Message = MutableMapping[str, Any]
@@ -23,22 +24,11 @@ App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 
 LOG = logging.getLogger("tercet.serve")
 HOST = re.compile(r"(?:\[([0-9a-f:]+)\]|([^:\[\]]*))(?::\d*)?")
-REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 HEALTH = "/health/"
 OPEN_PATHS = ("/", "/health/live", "/health/ready")
 """What needs no key: the page, which asks for one, and what tells whether the server lives."""
 PLAYGROUND = "/playground/"
 CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f]")
-SECURITY_HEADERS = (
-    (b"x-content-type-options", b"nosniff"),
-    (b"x-frame-options", b"DENY"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-)
-API_HEADERS = (
-    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
-    (b"cache-control", b"no-store"),
-)
 
 
 class Guard:
@@ -86,9 +76,11 @@ class Guard:
                 raise status_problem(405, "this path is only for GET")
         else:
             self._check_key(exchange)
-            if exchange.scope["method"] == "POST":
+            if not exchange.has_small_body:
                 self._check_queue(exchange)
             body = await read_body(exchange, receive, self.config)
+            if exchange.has_small_body:  # once it was read, the connection can be used again
+                self._check_queue(exchange)
         if self.config.serve.log_texts and body:
             text = escaped(body.decode("utf-8", errors="replace")).replace("\n", "\\n")
             LOG.info("%s body %s", exchange.request_id, text)
@@ -98,6 +90,7 @@ class Guard:
         """Let the route answer. It is cancelled if that takes too long, or if the client goes away."""
         seconds = self.config.limits.request_seconds
         task: asyncio.Task[Any] = asyncio.current_task()  # type: ignore[assignment]
+        CURRENT.set(Request())
         watching = asyncio.ensure_future(_cancel_if_gone(task, exchange, receive))
         try:
             async with asyncio.timeout(seconds) as limit:
@@ -119,12 +112,12 @@ class Guard:
             watching.cancel()
 
     def _check_queue(self, exchange: "Exchange") -> None:
-        """Refuse early if nothing fits into the queues: reading a request costs more than refusing it."""
+        """Refuse early if nothing fits into the queues: the work on a request costs more than refusing it."""
+        if exchange.scope["method"] != "POST":
+            return
         service = getattr(exchange.scope["app"].state, "service", None)
-        if service is not None and service.engine.is_full:
-            raise ProblemError(
-                429, "overloaded", "the queues of all models are full: try again later", retry_after=1
-            )
+        if service is not None and service.engine.is_full():
+            raise overloaded()
 
     def _check_site(self, exchange: "Exchange") -> None:
         """Without keys, no page of another site may reach the server, not even by a name that points here."""
@@ -190,8 +183,7 @@ class Exchange:
         self._headers = dict(reversed(scope["headers"]))  # the first one counts
         self.began = time.perf_counter()
         self.path: str = scope["path"]
-        given = self.header(b"x-request-id")
-        self.request_id = given.decode() if REQUEST_ID.fullmatch(given) else uuid4().hex
+        self.request_id = request_id(self.header(b"x-request-id"))
         self.status = 0
         self.body_was_read = False
         self.client_is_gone = False
@@ -214,6 +206,12 @@ class Exchange:
     def has_body(self) -> bool:
         """Whether the client sends a body."""
         return bool(self.header(b"transfer-encoding")) or self.header(b"content-length") not in (b"", b"0")
+
+    @property
+    def has_small_body(self) -> bool:
+        """Whether the body is declared to be so small that reading it costs little."""
+        declared = self.header(b"content-length")
+        return declared.isdigit() and int(declared[:20]) <= MAX_DISCARDED_BYTES
 
     @property
     def key(self) -> bytes:
@@ -247,7 +245,7 @@ class Exchange:
         """Answer with an error, unless an answer has begun."""
         if self.status:
             return
-        body = orjson.dumps(problem.body(self.request_id))
+        body = json_bytes(problem.body(self.request_id))
         headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
         if problem.retry_after is not None:
             headers.append((b"retry-after", str(problem.retry_after).encode()))

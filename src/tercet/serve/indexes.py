@@ -8,7 +8,6 @@ import numpy as np
 
 from tercet.errors import InputError, LockedIndexError, TercetError
 from tercet.index.conditions import Where
-from tercet.index.store import DATABASE
 from tercet.records import Certainty, Context, Hits
 from tercet.retrieve import Retriever, reranked
 from tercet.serve.engine import Engine
@@ -22,7 +21,7 @@ LOCK_PAUSE, LOCK_ATTEMPTS = 0.05, 200
 
 
 class MissingIndexError(TercetError):
-    """The folder of an index was moved, deleted or replaced after the index was opened."""
+    """An index was moved, deleted or replaced after it was opened."""
 
 
 class Found(NamedTuple):
@@ -39,18 +38,15 @@ class ServedIndex:
         self.name, self.retriever = name, retriever
         self.model, self.reranker = model, reranker
         self._writing = asyncio.Lock()
-        self._file = self._file_now()
-
-    def __len__(self) -> int:
-        return len(self.retriever)
+        self._marker = retriever.store.marker()
 
     async def size(self) -> int:
         """The number of candidates."""
         return await self._in_thread(lambda: len(self.retriever))
 
     def is_missing(self) -> bool:
-        """Whether the folder was moved, deleted or replaced since the index was opened."""
-        return self._file_now() != self._file
+        """Whether the index was moved, deleted or replaced since it was opened."""
+        return self.retriever.store.marker() != self._marker
 
     async def search(
         self,
@@ -114,11 +110,11 @@ class ServedIndex:
                     raise
                 await asyncio.sleep(LOCK_PAUSE)
             except InputError as error:  # clients know the name of the index, not its folder
-                raise InputError(str(error).replace(str(self.retriever.path), self.name)) from None
+                raise InputError(str(error).replace(self.retriever.name, self.name)) from None
         return None
 
     async def _in_thread(self, call: Callable[[], T]) -> T:
-        """What ``call`` returns, in another thread; raises if the folder is missing, or vanishes meanwhile.
+        """What ``call`` returns, in another thread; raises if the index is missing, or vanishes meanwhile.
 
         Without the check, SQLite would go on reading a file that was deleted.
         """
@@ -137,11 +133,3 @@ class ServedIndex:
                 raise
 
         return await asyncio.to_thread(checked)
-
-    def _file_now(self) -> tuple[int, int] | None:
-        """Identifies the database in the folder of the index; None if there is none."""
-        try:
-            found = (self.retriever.path / DATABASE).stat()
-        except OSError:
-            return None
-        return found.st_dev, found.st_ino

@@ -1,13 +1,14 @@
 """JSON in and out: fast, strict, and with numpy arrays."""
 
-import json
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+import numpy as np
 import orjson
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
 
+from tercet.files.structured import json_text
 from tercet.serve.problems import ProblemError
 from tercet.settings.serve import ServeLimits
 
@@ -16,13 +17,18 @@ JSON = "application/json"
 
 def respond(data: Any, *, status: int = 200) -> Response:
     """An answer with numpy arrays as lists."""
+    return Response(json_bytes(data), status, media_type=JSON)
+
+
+def json_bytes(data: Any) -> bytes:
+    """``data`` as JSON, with numpy arrays as lists; as in ``json_text``, NaN and infinity are errors."""
     try:
         body = orjson.dumps(data, option=orjson.OPT_SERIALIZE_NUMPY)
     except TypeError:  # whole numbers of more than 64 bits, which metadata may have
-        body = json.dumps(
-            data, allow_nan=False, ensure_ascii=False, default=lambda each: each.tolist()
-        ).encode()
-    return Response(body, status, media_type=JSON)
+        return json_text(data, default=_listed).encode()
+    if b"null" in body:  # which orjson also writes for NaN
+        json_text(data, default=_listed)
+    return body
 
 
 class JsonRoute(APIRoute):
@@ -55,6 +61,13 @@ def parsed(body: bytes, request: Request) -> Any:
         for each in value.values():
             check_list(each, request.app.state.config.limits)
     return value
+
+
+def _listed(value: Any) -> Any:
+    """An array or a number of numpy as Python has it."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    raise TypeError(f"{type(value).__name__} is not JSON serializable")
 
 
 def check_list(value: Any, limits: ServeLimits) -> None:

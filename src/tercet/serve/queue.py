@@ -1,15 +1,17 @@
 """The queue of a model: what waits, what is being computed, and whose turn it is."""
 
+import time
 from collections import deque
 from math import ceil, inf
 from typing import TYPE_CHECKING, NamedTuple
 
 from tercet.errors import OverloadedError
+from tercet.serve.overload import UndisturbedTimes
 from tercet.serve.work import Item, Lane, Share
 from tercet.settings.engine import EngineConfig
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Callable, Hashable, Iterator
 
 FIRST_GUESS = 5_000.0
 """Tokens per second before anything was measured."""
@@ -17,8 +19,12 @@ SMOOTHING = 0.2
 """Weight of the newest batch in the measured speed."""
 COUNTED_TURNS = 4
 """Turns of a waiting request that count in the wait of a new one, which overtakes larger ones."""
+YIELDING_TOKENS = 128
+"""Tokens that a larger request adds to a batch in an overload, when others must not wait for it."""
 LARGE_SHARE = 0.8
 """Share of the queue that requests may fill which need several turns; the rest is for small ones."""
+ANSWER_SHARE = 0.5
+"""Share of the time for an answer that an admitted request may need: requests that come later take turns."""
 
 
 class Batch(NamedTuple):
@@ -48,6 +54,11 @@ class ModelQueue:
         self._expected = 0
         """Counted tokens of requests that are being tokenized."""
         self._speed = FIRST_GUESS
+        self._recent_tokens, self._recent_seconds = FIRST_GUESS, 1.0
+        """Of one batch, on average."""
+        self._since = 0.0
+        """When the forward pass began that is running."""
+        self.undisturbed = UndisturbedTimes()
 
     def wait(self, estimate: int, *, busy_models: int = 1) -> float:
         """The expected seconds until a new request has had its turns.
@@ -58,6 +69,43 @@ class ModelQueue:
         most = max(estimate, COUNTED_TURNS * self._config.turn_tokens)
         before = sum(min(share.cost, most) for share in self._shares)
         return busy_models * (before + self._expected + self.running) / self._speed
+
+    def seconds_ahead(self, estimate: int) -> float:
+        """The expected seconds until a new request begins in an overload, where larger ones yield to it."""
+        turns = ceil(estimate / self._config.turn_tokens)
+        waiting = sum(
+            min(share.cost, turns * YIELDING_TOKENS) if self._is_large(share) else share.cost
+            for share in self._shares
+        )
+        running = self.running / self._pace - (time.perf_counter() - self._since)
+        return (waiting + self._expected) / self._pace + max(running, 0.0)
+
+    @property
+    def _pace(self) -> float:
+        """Tokens per second of the latest batches, however small they were."""
+        return self._recent_tokens / self._recent_seconds
+
+    @property
+    def patience(self) -> float:
+        """How many seconds a new request may wait in an overload."""
+        return self.undisturbed.patience(self._batch_tokens / self._speed)
+
+    def late(self, costs: "Callable[[Item], int]") -> "Iterator[Item]":
+        """The items that wait beyond what a request may wait in an overload.
+
+        Args:
+            costs: the cost of an item that was not tokenized yet.
+        """
+        room = self.patience * self._pace
+        for item in self.in_flight.values():
+            if not item.running:
+                room -= item.cost or costs(item)
+                if room < 0:
+                    yield item
+
+    def _is_large(self, share: Share) -> bool:
+        """Whether a request needs so many turns that others do not wait for its end."""
+        return share.size > COUNTED_TURNS * self._config.turn_tokens
 
     def admit(self, estimate: int, *, busy_models: int = 1) -> None:
         """Reserve room for about ``estimate`` tokens, or raise."""
@@ -73,10 +121,11 @@ class ModelQueue:
                 retry_after=retry_after,
             )
         seconds = wait + busy_models * estimate / self._speed
-        if self.tokens + self.running > 0 and seconds > self._answer_seconds:  # an idle server tries
+        is_busy = self.tokens + self.running > 0  # an idle server tries
+        if is_busy and seconds > ANSWER_SHARE * self._answer_seconds:
             raise OverloadedError(
-                f"the answer would take about {seconds:.0f} s, and it may take {self._answer_seconds:g} "
-                "(request_seconds): send less, or try again later",
+                f"the answer would take about {seconds:.0f} s, longer if other requests come, and it may "
+                f"take {self._answer_seconds:g} (request_seconds): send less, or try again later",
                 retry_after=retry_after,
             )
         self.tokens += estimate
@@ -106,8 +155,12 @@ class ModelQueue:
         """Whether enough waits to fill half of a batch."""
         return self.tokens * 2 >= self._batch_tokens
 
-    def take(self) -> Batch | None:
-        """The next batch: requests of the first one's lane, in turn; None if nothing waits."""
+    def take(self, *, overloaded: bool = False) -> Batch | None:
+        """The next batch: requests of the first one's lane, in turn; None if nothing waits.
+
+        Args:
+            overloaded: large requests get one short turn, so that the batch is soon done.
+        """
         items: list[Item] = []
         left, lane = self._batch_tokens, None
         others: list[Share] = []
@@ -117,7 +170,8 @@ class ModelQueue:
             if lane not in (None, share.lane):
                 others.append(share)
                 continue
-            taken = share.take(min(left, self._config.turn_tokens))
+            yields = overloaded and self._is_large(share)
+            taken = share.take(min(left, YIELDING_TOKENS if yields else self._config.turn_tokens))
             cost = sum(item.cost for item in taken)
             if items and cost > left:
                 share.put_back(taken)
@@ -128,7 +182,7 @@ class ModelQueue:
             items += taken
             left -= cost
             if share.items:
-                later.append(share)
+                (others if yields else later).append(share)
         self._shares.extendleft(reversed(others))
         self._shares.extend(later)
         if lane is None:
@@ -137,13 +191,18 @@ class ModelQueue:
             item.running = True
         cost = sum(item.cost for item in items)
         self.tokens -= cost
+        if not self.running:
+            self._since = time.perf_counter()
         self.running += cost
         return Batch(lane, items, cost)
 
     def finish(self, batch: Batch, seconds: float) -> None:
         """Note that a batch is done, and how long it took."""
         self.running -= batch.cost
+        self._since = time.perf_counter()
         for item in batch.items:
             self.in_flight.pop(item.key, None)
+        self._recent_tokens += SMOOTHING * (batch.cost - self._recent_tokens)
+        self._recent_seconds += SMOOTHING * (seconds - self._recent_seconds)
         if seconds > 0 and batch.cost * 4 >= self._batch_tokens:  # small batches are slow
             self._speed += SMOOTHING * (batch.cost / seconds - self._speed)

@@ -172,6 +172,7 @@ def configure_log() -> None:
 def uvicorn_config(config: ServerConfig, app: Any) -> uvicorn.Config:
     """uvicorn with our limits on connections."""
     limits = {
+        "refusals": app.state.refusals,
         "header_seconds": config.limits.body_seconds,
         "max_connections": config.limits.max_connections,
     }

@@ -41,6 +41,11 @@ class Job:
     results: list[Any]
     missing: int
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether a part of the results is known."""
+        return self.missing < len(self.results)
+
     def receive(self, position: int, result: Result) -> None:
         """Take one result; the last one ends the job."""
         self.results[position] = result
@@ -102,6 +107,8 @@ class Share:
         self.items = deque(items)
         self.cost = sum(item.cost for item in items)
         """Tokens of the items; those that nobody wants any more count until their turn."""
+        self.size = self.cost
+        """Tokens of the items at first."""
 
     def put_back(self, items: Sequence[Item]) -> None:
         """Undo ``take``."""

@@ -24,6 +24,9 @@ class EngineConfig:
     """Tokens that wait for each model at most. Requests beyond that are refused."""
     max_wait_seconds: float = 30.0
     """A request is refused if the texts before it are expected to take longer."""
+    burst_requests: int = 80
+    """Requests that may wait at the same time. If more do, the engine is overloaded: it then accepts only
+    what it can begin almost at once, until no request was refused for a second."""
     tokenizer_threads: int = 2
     """Threads that tokenize texts while a forward pass runs."""
     cache_bytes: int = 0
@@ -35,6 +38,7 @@ class EngineConfig:
             "turn_tokens",
             "max_request_tokens",
             "max_queued_tokens",
+            "burst_requests",
             "tokenizer_threads",
         ):
             check_count(name, getattr(self, name))

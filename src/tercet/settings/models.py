@@ -45,6 +45,7 @@ class PoolingConfig:
     """How token states become one vector; the vectors of several kinds are concatenated."""
 
     kinds: tuple[PoolingKind, ...] = ("mean",)
+    """The kinds of pooling, such as ``mean`` of all states or ``first`` for that of the first token."""
     first_tokens: int = 16
     """For ``mean_first``: number of tokens to average."""
     include_prompt: bool = True
@@ -138,7 +139,7 @@ class CrossConfig:
     head: HeadKind = "linear"
     """``linear``: one layer on the first state (Humeau et al.). ``dense``: dropout, dense, GELU, dropout,
     linear. ``native``: the classification head that transformers has for the architecture. ``compare``: one
-    layer on the mean-pooled texts u and v, |u − v| and u ∗ v; untrained, it returns a scaled cosine."""
+    layer on the mean-pooled texts u and v, ``|u − v|`` and u ∗ v; untrained, it returns a scaled cosine."""
     num_labels: int = 1
     """Number of outputs. 1: a score, for regression or ranking. More: one per class."""
     activation: Activation = "identity"

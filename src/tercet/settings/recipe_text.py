@@ -1,13 +1,12 @@
 """Recipes as commented TOML: every setting with its value and its description."""
 
-import json
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import MISSING, Field, fields
 from textwrap import wrap
 from typing import Any
 
-from tercet.files.escapes import escaped
+from tercet.files.structured import json_text
 from tercet.settings.data import DataConfig
 from tercet.settings.field_docs import field_docs
 from tercet.settings.models import SCORER_CONFIGS, ModelSpec, ScorerKind
@@ -55,7 +54,7 @@ def toml_value(value: Any) -> str:
     if isinstance(value, float):
         is_short = value.is_integer() and abs(value) < MAX_WHOLE
         return str(int(value)) if is_short else repr(float(value))  # Python and TOML both write inf and nan
-    return escaped(json.dumps(value, ensure_ascii=False))
+    return json_text(value)
 
 
 def _settings(settings: type, given: Mapping[str, Any], hidden: Collection[str] = ()) -> list[str]:
@@ -85,4 +84,4 @@ def _unrelated(kind: str) -> set[str]:
 
 
 def _key(name: str) -> str:
-    return name if BARE_KEY.fullmatch(name) else escaped(json.dumps(name, ensure_ascii=False))
+    return name if BARE_KEY.fullmatch(name) else json_text(name)

@@ -57,7 +57,7 @@ class ServeConfig:
     """Names and sources of models: packaged ones, folders or hub ids. Default: bi, poly and cross, or the
     models of the indexes."""
     indexes: dict[str, str] = field(default_factory=dict)
-    """Names and folders of indexes."""
+    """Names of indexes, and their folders or addresses."""
     reranker: str | None = None
     """Name of the model that reranks. Default: the first cross-encoder."""
     host: str = "127.0.0.1"
@@ -121,4 +121,6 @@ def named_source(given: str) -> tuple[str, str]:
     name, equals, source = given.partition("=")
     if equals and NAME.fullmatch(name) and source:
         return name, source
+    if "://" in given:  # an address: its options are no part of the name
+        return given.partition("?")[0].rpartition("/")[2].rpartition(".")[2], given
     return Path(given).name.removesuffix(".tercet"), given

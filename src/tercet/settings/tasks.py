@@ -47,6 +47,7 @@ class TaskConfig:
     """What is measured, and on which data."""
 
     name: str
+    """Title of the task. A file may leave it out: its own name is the default."""
     kind: TaskKind
     """``similarity``: correlation with scores of pairs. ``choices``: the right candidate among given ones, or
     with ``reader = "answers"`` among all answers. ``retrieval``: relevant documents in a corpus. ``pairs``:
@@ -56,13 +57,21 @@ class TaskConfig:
     files: tuple[str, ...]
     """As in recipes. ``retrieval`` takes corpus, queries and qrels, or the folder that contains them."""
     reader: ReaderKind | None = None
+    """What a row is, as in recipes. Default: the first one that fits the kind."""
     columns: dict[str, str] = field(default_factory=dict)
+    """Column names by role, where they differ from the defaults."""
     labels: tuple[str, ...] = ()
+    """``classes`` and ``pairs``: the label names, in the order of their numbers."""
     where: dict[str, str | int | float | bool] = field(default_factory=dict)
+    """Read only rows with these column values."""
     limit: int | None = None
+    """Use a random sample of this many cases."""
     seed: int = 0
+    """Seed of the random sample, of folds and of k-means."""
     delimiter: str = ""
+    """CSV files: the character between two cells. Default: recognized from the first lines."""
     encoding: str = ""
+    """The encoding of the files, such as ``cp949``. Default: UTF-8, or UTF-16 by its byte order mark."""
     skip_empty: bool = False
     """Skip rows in which a column that is read is empty. Without it, they are an error."""
     test: tuple[str, ...] = ()

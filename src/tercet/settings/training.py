@@ -107,7 +107,8 @@ class BatchConfig:
     needs little memory, but a third more time."""
     negatives: int = 0
     """Number of random negatives per example: answers of other examples, redrawn in every epoch. With a
-    teacher they are drawn once, because it scores them."""
+    teacher they are drawn once, because it scores them. Recipes for ``listwise`` whose rows have only an
+    answer default to 15."""
     seed: int = 0
     """Seed of the order of examples and of random negatives."""
 
@@ -132,6 +133,7 @@ class TrainingConfig:
     vocabulary_learning_rate: float = 2e-3
     """Peak learning rate of the pieces that ``[vocabulary]`` adds, which know least."""
     optimizer: OptimizerKind = "adamw"
+    """The optimizer. The paper uses ``adam`` for BERT and ``adamax`` for its Reddit weights."""
     betas: tuple[float, float] = (0.9, 0.999)
     """Decay rates of the optimizer's moments."""
     weight_decay: float = 0.01

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 from tokenizers import Regex, Tokenizer, models, normalizers
 
 from tercet.errors import InputError
+from tercet.files.structured import json_text
 from tercet.text.readable import script_of
 
 Step: TypeAlias = dict[str, Any]
@@ -58,7 +59,7 @@ def keeping_marks(stored: Step | None, texts: Iterable[str], scripts: Collection
 def _keeps(stored: Step, texts: Iterable[str], scripts: Collection[str]) -> bool:
     """Whether no letter or mark of the scripts is changed, apart from its case."""
     content = json.loads(Tokenizer(models.WordPiece()).to_str()) | {"normalizer": stored}
-    normalize = Tokenizer.from_str(json.dumps(content)).normalizer.normalize_str
+    normalize = Tokenizer.from_str(json_text(content)).normalizer.normalize_str
     characters = {each for text in texts for each in unicodedata.normalize("NFC", text)}
     theirs = [each for each in characters if _is_letter_or_mark(each) and script_of(each) in scripts]
     return all(normalize(each).strip() in (each, each.lower()) for each in theirs)

@@ -3,11 +3,11 @@
 Texts are in memory. Vectors and the lexical index are in files, and scores are computed in blocks.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -64,37 +64,64 @@ def mine(examples: Sequence[Example], scorer: DualScorer, config: MiningConfig) 
     Known answers of a context are never negatives, nor are candidates that ``scorer`` scores nearly as high
     as the answer.
     """
-    _check(examples)
-    texts = list(dict.fromkeys(example.candidates[0] for example in examples))
+    answers = answers_of(examples)
     with TemporaryDirectory() as created:
-        folder = Path(created)
-        vectors = scorer.encode(texts, folder / "vectors.npy")
-        searcher = _searcher(config, scorer, texts, vectors, folder / "lexical")
-        miner = _Miner(scorer, config, texts, vectors, _known_answers(examples))
+        vectors = scorer.encode(answers.texts, Path(created) / "vectors.npy")
+        miner = NegativeMiner(scorer, config, answers, vectors, Path(created) / "lexical")
+        yield from miner.extended(examples)
+
+
+class Answers(NamedTuple):
+    """The different answers of examples, and those of each context, in forms that can be compared."""
+
+    texts: list[str]
+    known: dict[str, set[str]]
+
+
+def answers_of(examples: Iterable[Example]) -> Answers:
+    """The answers of examples, which must have neither scores nor labels."""
+    texts: dict[str, None] = {}
+    known: dict[str, set[str]] = {}
+    for example in examples:
+        if example.targets:
+            raise DataError(
+                f"{example.location}: mining needs answers, and this row has a score or label: use another "
+                "reader"
+            )
+        answer = example.candidates[0]
+        texts[answer] = None
+        known.setdefault(comparison_key(example.context), set()).add(comparison_key(answer))
+    if not texts:
+        raise DataError("there are no examples to mine negatives for")
+    return Answers(list(texts), known)
+
+
+class NegativeMiner:
+    """Chooses negatives among the answers that a searcher finds.
+
+    Args:
+        vectors: ``[C, D]``: those of the answers.
+        folder: a new folder for a lexical index of the answers.
+    """
+
+    def __init__(
+        self, scorer: DualScorer, config: MiningConfig, answers: Answers, vectors: Floats, folder: Path
+    ) -> None:
+        self._scorer, self._config, self._vectors = scorer, config, vectors
+        self._texts, self._known = answers
+        self._position = {text: number for number, text in enumerate(self._texts)}
+        self._searcher = _searcher(config, scorer, self._texts, vectors, folder)
+
+    def extended(self, examples: Sequence[Example]) -> Iterator[Example]:
+        """The examples with their hard negatives, in order."""
         for start in range(0, len(examples), CONTEXTS_AT_ONCE):
             window = examples[start : start + CONTEXTS_AT_ONCE]
             contexts = [example.context for example in window]
-            codes = scorer.encode_contexts(contexts)
-            for row, positions in enumerate(searcher.search(contexts, codes, config.depth)):
-                yield miner.extend(window[row], codes.take(slice(row, row + 1)), positions)
+            codes = self._scorer.encode_contexts(contexts)
+            for row, positions in enumerate(self._searcher.search(contexts, codes, self._config.depth)):
+                yield self._extend(window[row], codes.take(slice(row, row + 1)), positions)
 
-
-class _Miner:
-    """Chooses negatives among the candidates that a searcher has found."""
-
-    def __init__(
-        self,
-        scorer: DualScorer,
-        config: MiningConfig,
-        texts: Sequence[str],
-        vectors: Floats,
-        known: dict[str, set[str]],
-    ) -> None:
-        self._scorer, self._config, self._texts, self._vectors = scorer, config, texts, vectors
-        self._known = known
-        self._position = {text: number for number, text in enumerate(texts)}
-
-    def extend(self, example: Example, codes: Codes, positions: Sequence[int]) -> Example:
+    def _extend(self, example: Example, codes: Codes, positions: Sequence[int]) -> Example:
         """The example with its hard negatives."""
         context = comparison_key(example.context)
         right = self._known[context] | {context}
@@ -117,21 +144,3 @@ def _searcher(
         return ModelSearcher(scorer, vectors)
     folder.mkdir()
     return LexicalSearcher(texts, folder)
-
-
-def _known_answers(examples: Sequence[Example]) -> dict[str, set[str]]:
-    known: dict[str, set[str]] = {}
-    for example in examples:
-        known.setdefault(comparison_key(example.context), set()).add(comparison_key(example.candidates[0]))
-    return known
-
-
-def _check(examples: Sequence[Example]) -> None:
-    if not examples:
-        raise DataError("there are no examples to mine negatives for")
-    for example in examples:
-        if example.targets:
-            raise DataError(
-                f"{example.location}: mining needs answers, and this row has a score or label: use another "
-                "reader"
-            )

@@ -12,6 +12,7 @@ from tokenizers import models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
 from tercet.errors import DataError, InputError
+from tercet.files.structured import json_text
 from tercet.settings.vocabulary import VocabularyConfig
 from tercet.text.readable import letters_by_script, script_of
 from tercet.text.tokenizer import Tokenizer
@@ -78,7 +79,7 @@ def _learn(
     content: dict[str, Any], texts: Iterable[str], scripts: Collection[str], config: VocabularyConfig
 ) -> list[str]:
     """Pieces with a letter of the scripts, learnt from the words that have one."""
-    rust = RustTokenizer.from_str(json.dumps(content))
+    rust = RustTokenizer.from_str(json_text(content))
     normalize = str if rust.normalizer is None else rust.normalizer.normalize_str
     words = (
         [word for word, _ in rust.pre_tokenizer.pre_tokenize_str(normalize(text)) if _has(word, scripts)]
@@ -99,7 +100,7 @@ def _tokenizer(before: Tokenizer, content: dict[str, Any]) -> Tokenizer:
     """
     theirs = before.pretrained
     pretrained = PreTrainedTokenizerFast(
-        tokenizer_object=RustTokenizer.from_str(json.dumps(content)),
+        tokenizer_object=RustTokenizer.from_str(json_text(content)),
         model_max_length=theirs.model_max_length,
         model_input_names=theirs.model_input_names,
         padding_side=theirs.padding_side,

@@ -19,7 +19,7 @@ from tercet.files.atomic import PARTIAL, writing
 from tercet.files.digest import rows_digest
 from tercet.files.lock import exclusive
 from tercet.files.removal import matches, remove_folder
-from tercet.files.structured import read_json, read_json_if_exists, write_json
+from tercet.files.structured import json_text, read_json, read_json_if_exists, write_json
 from tercet.records import Example
 from tercet.training.callbacks import MetricsFile, Progress, StopOnInterrupt
 from tercet.training.checkpoints import FILES as CHECKPOINT_FILES
@@ -159,7 +159,7 @@ class RunFolder:
         if not started:
             write_json(self._config, config)
             return
-        changed = sorted(_changed(started, json.loads(json.dumps(config))))
+        changed = sorted(_changed(started, json.loads(json_text(config))))
         if changed:
             raise InputError(
                 f"{self.path} was started with other settings ({', '.join(changed[:3])}): use a new "

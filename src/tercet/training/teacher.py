@@ -34,7 +34,7 @@ def with_teacher_scores(splits: DataSplits, recipe: Recipe, *, device: str | Non
     Random negatives are drawn here, once, because the teachers score them too.
     """
     teachers = [load(teacher, device=device, runtime="torch") for teacher in recipe.teachers]
-    score: ScoreFunction = partial(_mean_scores, [teacher.score_pairs for teacher in teachers])
+    score: ScoreFunction = partial(mean_scores, [teacher.score_pairs for teacher in teachers])
     count, seed = recipe.batches.negatives, recipe.training.seed
     train, dev = (_with_negatives(part, count, seed=seed) for part in (splits.train, splits.dev))
     limits = UNLIMITED
@@ -87,9 +87,10 @@ def _with_negatives(examples: Sequence[Example], count: int, *, seed: int) -> Se
     return with_random_negatives(examples, count, seed=seed) if alone and count else examples
 
 
-def _mean_scores(
+def mean_scores(
     scorers: Sequence[ScoreFunction], contexts: Sequence[Context], candidates: Sequence[str]
 ) -> Floats:
+    """The mean scores of several teachers; those of more than one must be from -1 to 1."""
     scores = [score(contexts, candidates) for score in scorers]
     if len(scores) > 1:
         for each in scores:

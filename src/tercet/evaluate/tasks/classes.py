@@ -1,6 +1,8 @@
 """Classification of pairs into named classes, such as natural language inference."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -9,10 +11,23 @@ from tercet.evaluate.metrics import best_other_class, macro_f1
 from tercet.evaluate.results import Case, Result, check_finite
 from tercet.evaluate.significance import MeanOf
 from tercet.evaluate.tasks.pairs import Pairs
-from tercet.records import Floats, Ints
-from tercet.scorers.bi import BiEncoder
+from tercet.records import Context, Floats, Ints
 from tercet.scorers.cross_scorer import CrossScorer
 from tercet.scorers.scorer import Scorer
+
+if TYPE_CHECKING:
+    from tercet.scorers.pair_classifier import PairClassifier
+
+
+@runtime_checkable
+class PairClassifying(Protocol):
+    """A bi-encoder that can have a classifier of pairs. To name its class would import torch."""
+
+    classifier: "PairClassifier | None"
+
+    def classify(self, contexts: Iterable[Context], candidates: Iterable[str]) -> Floats:
+        """The probabilities of the classes, for each pair."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -47,7 +62,7 @@ class ClassTask:
     def run(self, scorer: Scorer, model: str) -> Result:
         """Accuracy and macro F1; a class that shares the highest value with another is not found."""
         columns = self._columns(scorer)
-        if not isinstance(scorer, CrossScorer | BiEncoder):  # _columns has refused it
+        if not isinstance(scorer, CrossScorer | PairClassifying):  # _columns has refused it
             raise InputError(f"{self.name}: {model} has no classes")
         values = scorer.classify(self.pairs.contexts, self.pairs.candidates)
         return self.of_values(values[:, columns], model)
@@ -94,7 +109,7 @@ class ClassTask:
         """The number of a scorer's classes, and their names if it has any."""
         if isinstance(scorer, CrossScorer) and scorer.config.num_labels > 1:
             return scorer.config.num_labels, scorer.config.labels
-        if isinstance(scorer, BiEncoder) and scorer.classifier is not None:
+        if isinstance(scorer, PairClassifying) and scorer.classifier is not None:
             return scorer.classifier.num_labels, scorer.classifier.labels
         raise InputError(
             f"{self.name} needs a cross-encoder with several classes, or a bi-encoder that was trained with "

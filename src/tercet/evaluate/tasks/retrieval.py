@@ -13,8 +13,8 @@ from tercet.evaluate.metrics import average_precision, gains_in_order, ndcg
 from tercet.evaluate.results import Case, Rankings, Result, check_finite
 from tercet.evaluate.significance import MeanOf
 from tercet.evaluate.tasks.scoring import score_blocks, split_documents
+from tercet.index.ranking import reciprocal_rank_fusion
 from tercet.records import Floats, Ints
-from tercet.retrieve import reciprocal_rank_fusion
 from tercet.scorers.cross_scorer import CrossScorer
 from tercet.scorers.scorer import Scorer
 from tercet.settings.chunks import ChunkConfig

@@ -1,0 +1,1 @@
+"""Indexes in PostgreSQL with the extension pgvector."""
