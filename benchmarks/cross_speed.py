@@ -19,6 +19,7 @@ from texts import mixed_pairs
 
 import tercet
 from tercet.evaluate.bench.rounds import Action, in_turn, ratio
+from tercet.formats.export import export_int8
 from tercet.settings.models import CrossConfig
 
 PEER = "sentence-transformers"
@@ -42,6 +43,8 @@ def main() -> None:
             for runtime in ("torch", "openvino")
             for precision in ("fp32", "bf16")
         }
+        export_int8(path, Path(folder) / "int8")
+        scorers["openvino int8"] = tercet.load(Path(folder) / "int8")
     contexts, candidates = zip(*pairs, strict=True)
     actions = {PEER: Action(partial(peer.predict, pairs))} | {
         f"tercet, {name}": Action(partial(scorer.score_pairs, contexts, candidates))

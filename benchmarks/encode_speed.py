@@ -20,6 +20,7 @@ from tercet.evaluate.bench.rounds import Action, in_turn, ratio
 from tercet.formats.backbone import backbone_folder
 
 PEER = "sentence-transformers"
+HALVES = ("fp32", "bf16")
 
 
 def main() -> None:
@@ -30,13 +31,18 @@ def main() -> None:
     torch.set_num_threads(options.threads)
     os.environ["OMP_NUM_THREADS"] = str(options.threads)  # for OpenVINO
     source, texts = mixed_texts()
-    peer = SentenceTransformer(str(backbone_folder()), device="cpu")
+    folder = str(backbone_folder())
+    peer = SentenceTransformer(folder, device="cpu")
+    half = SentenceTransformer(folder, device="cpu", model_kwargs={"dtype": torch.bfloat16})
     scorers = {
         f"{runtime} {precision}": tercet.load("bi", precision=precision, runtime=runtime)
-        for runtime in ("torch", "openvino")
-        for precision in ("fp32", "bf16")
+        for runtime, precisions in (("torch", HALVES), ("openvino", (*HALVES, "int8")))
+        for precision in precisions
     }
-    actions = {PEER: Action(partial(peer.encode, texts))} | {
+    actions = {
+        PEER: Action(partial(peer.encode, texts)),
+        f"{PEER}, bf16": Action(partial(half.encode, texts)),
+    } | {
         f"tercet, {name}": Action(partial(scorer.encode_candidates, texts))
         for name, scorer in scorers.items()
     }

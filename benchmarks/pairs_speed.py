@@ -7,6 +7,7 @@ import argparse
 import gzip
 import json
 import os
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,8 @@ from tercet.evaluate.bench.rounds import Action, in_turn, ratio
 from tercet.formats.sources import resolve_model
 from tercet.similar import closest_pairs
 
-PEER, OURS, HALF = "sentence-transformers", "tercet", "tercet, bf16"
+PEER = "sentence-transformers"
+PRECISIONS = ("fp32", "bf16", "int8")
 COUNT = 1000
 
 
@@ -31,13 +33,12 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     torch.set_num_threads(2)
+    os.environ["OMP_NUM_THREADS"] = "2"  # for OpenVINO
     texts = sentences(options.sentences)
     peer = SentenceTransformer(str(resolve_model("bi")), device="cpu")
-    full, half = tercet.load("bi", device="cpu"), tercet.load("bi", precision="bf16", device="cpu")
-    actions = {
-        PEER: Action(lambda: [(a, b) for _, a, b in paraphrase_mining(peer, texts)[:COUNT]]),
-        OURS: Action(lambda: closest(full, texts)),
-        HALF: Action(lambda: closest(half, texts)),
+    ours = {each: tercet.load("bi", precision=each, runtime="openvino") for each in PRECISIONS}
+    actions = {PEER: Action(lambda: [(a, b) for _, a, b in paraphrase_mining(peer, texts)[:COUNT]])} | {
+        f"tercet, {name}": Action(partial(closest, scorer, texts)) for name, scorer in ours.items()
     }
     times = in_turn(actions, rounds=options.rounds)
     found = {name: {tuple(sorted(pair)) for pair in taken.result} for name, taken in times.items()}

@@ -5,6 +5,7 @@ import asyncio
 import json
 import re
 from collections import Counter, deque
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,49 +15,75 @@ LENGTH = re.compile(rb"\r\ncontent-length: (\d+)", re.IGNORECASE)
 MAX_CONNECTIONS = 900
 
 
-class Connection(asyncio.Protocol):
-    """A connection that sends one request at a time, and is idle afterwards."""
+class Connections:
+    """Connections of which each sends one request at a time, and the statuses of the answers."""
 
-    def __init__(self, idle: "deque[Connection]", statuses: Counter[str]) -> None:
-        self._idle, self._statuses = idle, statuses
+    def __init__(self, port: int) -> None:
+        self._port, self._open = port, 0
+        self._idle: deque[Connection] = deque()
+        self.statuses: Counter[str] = Counter()
+
+    async def send(self, request: bytes) -> None:
+        """Send a request by an idle or a new connection, if there are not too many."""
+        if not self._idle and self._open < MAX_CONNECTIONS:
+            self._open += 1
+            loop = asyncio.get_running_loop()
+            _, made = await loop.create_connection(lambda: Connection(self), "127.0.0.1", self._port)
+            self._idle.append(made)
+        if self._idle:
+            self._idle.popleft().send(request)
+        else:
+            self.statuses["not sent"] += 1
+
+    def answered(self, connection: "Connection", status: str) -> None:
+        """Count an answer; the connection is idle again."""
+        self.statuses[status] += 1
+        self._idle.append(connection)
+
+    def closed(self, connection: "Connection") -> None:
+        """Forget a connection."""
+        self._open -= 1
+        with suppress(ValueError):
+            self._idle.remove(connection)
+
+
+class Connection(asyncio.Protocol):
+    """A connection that sends one request at a time."""
+
+    def __init__(self, others: Connections) -> None:
+        self._others = others
         self._received = b""
 
     def connection_made(self, transport: Any) -> None:  # uvloop's is no asyncio.Transport
         self._transport = transport
 
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._others.closed(self)
+
     def send(self, request: bytes) -> None:
-        """Send a request, unless the server has closed the connection."""
-        if not self._transport.is_closing():
-            self._transport.write(request)
+        """Send a request."""
+        self._transport.write(request)
 
     def data_received(self, data: bytes) -> None:
         self._received += data
         head, end, body = self._received.partition(b"\r\n\r\n")
         length = LENGTH.search(head)
         if end and length is not None and len(body) >= int(length[1]):
-            self._statuses[head[9:12].decode()] += 1
             self._received = b""
-            self._idle.append(self)
+            self._others.answered(self, head[9:12].decode())
 
 
 async def flood(port: int, path: str, bodies: list[str], *, rate: float, seconds: float) -> Counter[str]:
     """How many answers of each status came; "not sent" if all connections were busy."""
-    loop, idle, statuses = asyncio.get_running_loop(), deque[Connection](), Counter[str]()
+    loop, connections = asyncio.get_running_loop(), Connections(port)
     requests = [written(path, body.encode()) for body in bodies]
-    began, number, connections = loop.time(), 0, 0
+    began, sent = loop.time(), 0
     while (now := loop.time() - began) < seconds:
-        for number in range(number, int(now * rate)):  # noqa: B020 (goes on where it stopped)
-            if not idle and connections < MAX_CONNECTIONS:
-                connections += 1
-                made = await loop.create_connection(lambda: Connection(idle, statuses), "127.0.0.1", port)
-                idle.append(made[1])
-            if idle:
-                idle.popleft().send(requests[(number * 7919) % len(requests)])
-            else:
-                statuses["not sent"] += 1
-        number = int(now * rate)
+        while sent < int(now * rate):
+            await connections.send(requests[(sent * 7919) % len(requests)])
+            sent += 1
         await asyncio.sleep(0.002)
-    return statuses
+    return connections.statuses
 
 
 def written(path: str, body: bytes) -> bytes:

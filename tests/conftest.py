@@ -21,6 +21,9 @@ os.environ["PYTHONPATH"] = os.pathsep.join(
     [str(ROOT / "src"), str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
 )
 
+if not torch.cuda.is_available():  # before anything imports Triton, whose kernels then run in Python
+    os.environ["TRITON_INTERPRET"] = "1"
+
 # A job in the background ignores Ctrl-C, and so would the commands that tests start and interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -48,6 +48,8 @@ PAGES = (
 PORT = "8080"
 NOT_RUN = re.compile(r"\s*(pip|docker|kubectl|sudo|systemctl|torchrun) ")
 """Commands that pages show and that would change the machine."""
+PROGRESS = re.compile(r"^[\w :.%/-]+: [\d,]+( of [\d,]+)?, .*(/s|each|left)\n", re.MULTILINE)
+"""Lines that a command writes every ten seconds, on a slow machine more of them."""
 
 
 class PageError(Exception):
@@ -148,7 +150,8 @@ class Page:
         )
         if done.returncode:
             raise PageError(f"{command}: status {done.returncode}\n{done.stdout}")
-        return "".join(f"{line.rstrip()}\n" for line in done.stdout.replace(self.port, PORT).splitlines())
+        printed = PROGRESS.sub("", done.stdout.replace(self.port, PORT))
+        return "".join(f"{line.rstrip()}\n" for line in printed.splitlines())
 
 
 def _commands(body: str) -> Iterator[tuple[str, str]]:

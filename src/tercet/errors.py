@@ -9,6 +9,10 @@ class InputError(TercetError, ValueError):
     """An argument or setting has an invalid value."""
 
 
+class DeviceMemoryError(InputError):
+    """A GPU has too little free memory; the message says how much is needed."""
+
+
 class UnmatchedConditionError(InputError):
     """No candidate has a column, or a value, that a condition of a search names.
 
@@ -113,6 +117,10 @@ class CompatibilityWarning(UserWarning):
 
 class NetworkWarning(UserWarning):
     """The Hugging Face hub is about to be contacted, for a model or data set that is not on this machine."""
+
+
+class SlowDeviceWarning(UserWarning):
+    """A GPU is slower than it could be, because something that would speed it up does not work there."""
 
 
 class SkippedRowsWarning(UserWarning):

@@ -15,6 +15,7 @@ from tercet.files.temporary import OwnTemporaryFolder
 from tercet.formats.load import load
 from tercet.formats.sources import absolute_source, stored_model
 from tercet.index.conditions import Where
+from tercet.index.folder import FolderStore
 from tercet.index.item_forms import ItemLike, item_of
 from tercet.index.items import Item, items_digest
 from tercet.index.opening import create_store, display, is_address, open_store
@@ -93,6 +94,7 @@ class Retriever(AsyncRetrieval):
                 "chunk": None if self.chunk is None else asdict(self.chunk),
             },
         )
+        self._search_on_device()
 
     @classmethod
     def open(
@@ -118,10 +120,17 @@ class Retriever(AsyncRetrieval):
         retriever._temporary = None
         given = _stored_model(retriever.store) if scorer is None else scorer
         retriever.scorer = dual_encoder(given, precision, device)
+        retriever._search_on_device()
         retriever._check_model()
         chunk = retriever.store.metadata("chunk")
         retriever.chunk = None if chunk is None else ChunkConfig(**chunk)
         return retriever
+
+    def _search_on_device(self) -> None:
+        """Search a folder on the GPU, if the model is on one."""
+        scan = self.scorer.device_scan()
+        if scan is not None and isinstance(self.store, FolderStore):
+            self.store.scan_with(scan)
 
     def __len__(self) -> int:
         return len(self.store)
@@ -337,6 +346,7 @@ class Retriever(AsyncRetrieval):
         store = self.store.save(Path(path))
         self.close()
         self.store = store
+        self._search_on_device()
         return Path(path)
 
     def problems(self) -> list[str]:

@@ -19,7 +19,7 @@ def test_no_two_texts_overlap_in_the_rows(seed: int) -> None:
         start + place for start, length in zip(rows.starts, lengths, strict=True) for place in range(length)
     ]
     assert len(set(taken)) == sum(lengths)
-    assert max(taken) < rows.count * rows.width
+    assert max(taken) < rows.number * rows.width
     for start, length in zip(rows.starts, lengths, strict=True):
         assert start // rows.width == (start + length - 1) // rows.width
 
@@ -27,7 +27,7 @@ def test_no_two_texts_overlap_in_the_rows(seed: int) -> None:
 @pytest.mark.parametrize("length", [5, 9, 11, 13, 17, 21, 30, 33, 47])
 def test_rows_of_short_texts_have_little_padding(length: int) -> None:
     rows = in_rows([length] * (2048 // length))
-    assert rows.count * rows.width <= 1.15 * 2048
+    assert rows.number * rows.width <= 1.15 * 2048
 
 
 def test_a_single_text_has_a_row_of_its_length_in_steps_of_eight() -> None:

@@ -51,6 +51,13 @@ def test_an_export_loads_as_int8_and_scores_nearly_as_the_model(exported: tuple[
     assert np.abs(found - expected).max() < 0.15 * np.ptp(expected) + 1e-3
 
 
+def test_int8_scores_hardly_depend_on_the_rest_of_a_batch(exported: tuple[Path, Path]) -> None:
+    scorer = tercet.load(exported[1])
+    whole = scorer.score(SENTENCES[0], SENTENCES)
+    alone = np.array([scorer.score(SENTENCES[0], [text])[0] for text in SENTENCES])
+    assert np.abs(alone - whole).max() < 0.02 * max(1.0, np.abs(whole).max())
+
+
 def test_an_export_keeps_the_fingerprint(exported: tuple[Path, Path]) -> None:
     assert tercet.load(exported[1]).fingerprint == tercet.load(exported[0]).fingerprint
 
@@ -125,7 +132,7 @@ def test_ranges_for_layers_that_do_not_exist_are_refused(damaged: Path) -> None:
 
 def test_int8_of_a_folder_without_ranges_says_how_to_get_them(tiny_folder: FolderOf, tmp_path: Path) -> None:
     folder = tercet.BiEncoder.from_backbone(tiny_folder("bert")).save(tmp_path / "model")
-    with pytest.raises(UnsupportedModelError, match='run "tercet export .* -o FOLDER --precision int8"'):
+    with pytest.raises(UnsupportedModelError, match=r'run "tercet export .* -o FOLDER --precision int8"'):
         tercet.load(folder, precision="int8")
 
 

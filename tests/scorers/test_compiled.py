@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
 
 import numpy as np
@@ -89,6 +90,12 @@ def test_small_batches_change_nothing(both: tuple[TextScorer, TextScorer]) -> No
         np.testing.assert_allclose(scorer.score(SENTENCES[0], SENTENCES), expected, rtol=1e-5, atol=1e-5)
     finally:
         scorer.encoding = before
+
+
+def test_a_compiled_scorer_can_be_sent_to_another_process(both: tuple[TextScorer, TextScorer]) -> None:
+    sent = ForkingPickler.loads(ForkingPickler.dumps(both[1]))
+    expected = both[1].score(SENTENCES[0], SENTENCES)
+    np.testing.assert_array_equal(sent.score(SENTENCES[0], SENTENCES), expected)
 
 
 def test_a_compiled_scorer_can_be_saved(both: tuple[TextScorer, TextScorer], tmp_path: Path) -> None:
@@ -246,6 +253,27 @@ def test_a_folder_without_weights_is_refused(tiny_folder: FolderOf, tmp_path: Pa
     (tmp_path / "model" / "model.safetensors").unlink()
     with pytest.raises(ModelError, match=r"has no model\.safetensors: copy its files again"):
         tercet.load(tmp_path / "model", runtime="openvino")
+
+
+@pytest.mark.parametrize("threads", ["1", "64"])
+def test_the_number_of_threads_does_not_change_scores(
+    threads: str, tiny_folder: FolderOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tercet.BiEncoder.from_backbone(tiny_folder("bert")).save(tmp_path / "model")
+    expected = tercet.load(folder, device="cpu").score_many(SENTENCES, SENTENCES)
+    monkeypatch.setenv("OMP_NUM_THREADS", threads)
+    found = tercet.load(folder, runtime="openvino").score_many(SENTENCES, SENTENCES)
+    np.testing.assert_allclose(found, expected, rtol=TOLERANCE, atol=TOLERANCE)
+
+
+@pytest.mark.filterwarnings("ignore::tercet.errors.TruncationWarning")
+def test_a_text_of_a_megabyte_is_truncated_as_in_torch(tiny_folder: FolderOf, tmp_path: Path) -> None:
+    folder = tercet.BiEncoder.from_backbone(tiny_folder("bert")).save(tmp_path / "model")
+    exact, compiled = tercet.load(folder, device="cpu"), tercet.load(folder, runtime="openvino")
+    texts = ["the old cat " * 90_000, "a dog"]
+    expected, found = (scorer.scores(texts, SENTENCES) for scorer in (exact, compiled))
+    np.testing.assert_allclose(found.values, expected.values, rtol=TOLERANCE, atol=TOLERANCE)
+    np.testing.assert_array_equal(found.context_truncated, expected.context_truncated)
 
 
 def test_a_fork_after_loading_is_an_error_not_a_hang(tiny_folder: FolderOf, tmp_path: Path) -> None:

@@ -370,7 +370,7 @@ def test_an_engine_whose_wait_is_the_limit_takes_another_text() -> None:
         first = asyncio.create_task(lengths(engine, "a" * 16))
         await until(lambda: queue_of(engine).running == 16)
         assert queue_of(engine).wait(1) == engine.config.max_wait_seconds
-        assert not engine.is_full
+        assert not engine.is_full()
         model.gate.set()
         await first
 

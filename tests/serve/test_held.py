@@ -107,6 +107,18 @@ def test_the_connection_of_a_refused_request_is_used_again(server: HeldServer) -
         assert answered(connection)[0].startswith(b"HTTP/1.1 200")
 
 
+def test_a_page_is_refused_with_its_headers_and_keeps_its_connection(server: HeldServer) -> None:
+    page = written("/v1/rank", json.dumps(RANK).encode()).replace(
+        b"Host: localhost", b"Host: localhost\r\nOrigin: http://localhost"
+    )
+    with socket.create_connection(("127.0.0.1", server.port), timeout=20) as connection, busy(server):
+        for _ in range(2):
+            connection.sendall(page)
+            head, _body = answered(connection)
+            assert head.startswith(b"HTTP/1.1 429")
+            assert b"connection: close" not in head
+
+
 def test_a_refused_request_that_never_ends_is_closed(models: dict[str, str]) -> None:
     serve = ServeConfig(models={"bi": models["bi"]}, port=0)
     limits, engine = ServeLimits(body_seconds=0.5), EngineConfig(max_wait_seconds=1e-9)

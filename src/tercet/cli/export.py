@@ -44,8 +44,9 @@ def export(
         str | None,
         typer.Option(
             "--calibrate",
-            help=f"Texts like those that the model will read, at least 50; the first {MAX_TEXTS:,} are used. A "
-            "file, - or sample:NAME. Default: tercet's sample data in the languages that the model can read.",
+            help="Texts like those that the model will read, at least 50: a file, - or sample:NAME. The "
+            f"first {MAX_TEXTS:,} are used. Default: tercet's sample data in the languages that the model "
+            "can read.",
             metavar="FILE",
         ),
     ] = None,

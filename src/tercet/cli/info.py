@@ -10,6 +10,13 @@ from tercet.cli.console import SafeConsole, printable
 from tercet.cli.options import JsonOption, ModelOption, open_model
 from tercet.files.structured import json_text
 
+MATCH_KINDS = {
+    "triton": "triton (one kernel)",
+    "compiled": "torch.compile",
+    "plain": "torch",
+}
+"""What computes ``match`` on the device, as shown."""
+
 LIBRARIES = ("tercet", "openvino", "torch", "transformers", "tokenizers", "numpy")
 
 
@@ -60,5 +67,11 @@ def _device() -> dict[str, object]:
         return {"threads": threads(), "device": "cpu"}
     import torch
 
+    from tercet.scorers.gpu.choice import match_kind
+
     gpu = torch.cuda.is_available()
-    return {"threads": torch.get_num_threads(), "device": torch.cuda.get_device_name() if gpu else "cpu"}
+    return {
+        "threads": torch.get_num_threads(),
+        "device": torch.cuda.get_device_name() if gpu else "cpu",
+        "match": MATCH_KINDS[match_kind(torch.device("cuda" if gpu else "cpu"))],
+    }

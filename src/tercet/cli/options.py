@@ -48,7 +48,10 @@ BiModelOption = Annotated[
 ]
 PrecisionOption = Annotated[
     Precision,
-    typer.Option("--precision", help="fp32, or bf16 (on a GPU also fp16): faster and nearly as accurate."),
+    typer.Option(
+        "--precision",
+        help="fp32, or bf16 (on a CPU also int8, on a GPU fp16): faster and nearly as accurate.",
+    ),
 ]
 FormatOption = Annotated[
     Format | None, typer.Option("--format", help="File format. Default: from the file name.")

@@ -47,7 +47,7 @@ def serve(
         int | None, typer.Option(help="Processes, each with its own copy of the models. Default: 1.")
     ] = None,
     precision: Annotated[
-        Precision | None, typer.Option(help="fp32 or bf16, on a GPU also fp16. Default: fp32.")
+        Precision | None, typer.Option(help="fp32, bf16, on a CPU int8, on a GPU fp16. Default: fp32.")
     ] = None,
     keys_file: Annotated[
         Path | None,
@@ -122,7 +122,7 @@ def _contents(service: "Service") -> list[str]:
     """Lines about models and indexes."""
     lines = [f"  model {name}: {service.scorer(name)!r}" for name in service.engine.names]
     lines += [
-        f"  index {name}: {len(index):,} candidates, {index.model}"
+        f"  index {name}: {len(index.retriever):,} candidates, {index.model}"
         + (f", reranked by {index.reranker}" if index.reranker else "")
         for name, index in service.indexes.items()
     ]

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias, get_args
 from tercet.data.rows import Row, read_rows
 from tercet.errors import InputError
 from tercet.inputs import check_choice
-from tercet.records import Dialogue, Pair, Question
+from tercet.records import Context, Dialogue, Pair, Question, as_text
 
 Language: TypeAlias = Literal["en", "ko"]
 LANGUAGES: tuple[Language, ...] = get_args(Language)
@@ -68,10 +68,12 @@ def pairs(language: Language = "en") -> list[Pair]:
 
 def texts(language: Language = "en") -> list[str]:
     """The texts of all samples of a language, related ones side by side; then long ones of several texts."""
-    found = [text for question in questions(language) for text in (question.context, question.answer)]
+    found: list[Context] = [
+        text for question in questions(language) for text in (question.context, question.answer)
+    ]
     found += [turn for dialogue in (*chats(language), *dialogues(language)) for turn in dialogue.turns]
     found += [text for pair in pairs(language) for text in (pair.context, pair.candidate)]
-    single = [text if isinstance(text, str) else " ".join(text) for text in found]
+    single = [as_text(text) for text in found]
     rng = random.Random(0)
     return single + [" ".join(rng.sample(single, rng.randint(4, 20))) for _ in range(len(single) // 12)]
 

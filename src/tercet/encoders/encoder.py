@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from transformers import PreTrainedModel
 
 from tercet.encoders.fork import keep_one_thread_after_fork
+from tercet.encoders.graphs import bucket_of, graphs_of
 from tercet.encoders.packing import (
     IMPLEMENTATION,
     SeparateTexts,
@@ -108,10 +110,40 @@ class Encoder(nn.Module):
             segments: for each token, whether it belongs to the first (0) or the second (1) text of a pair.
             separate: for pairs whose texts are read separately.
         """
+        replayed = self._replayed(ids, segments) if separate is None else None
+        if replayed is not None:
+            return replayed
         lengths = torch.tensor([len(text) for text in ids])
         mask = torch.arange(int(lengths.max())) < lengths.unsqueeze(dim=1)  # [B, T]
         run = self._packed if self._can_pack(separate) else self._padded
         return run(ids, segments, separate, mask)
+
+    def _replayed(
+        self, ids: Sequence[Sequence[int]], segments: Sequence[Sequence[int]] | None
+    ) -> TokenStates | None:
+        """The states of a small batch by a CUDA graph; None if there is none for it."""
+        if self.transformer.device.type != "cuda" or not self._can_capture():
+            return None
+        bucket = bucket_of(
+            [len(text) for text in ids], has_segments=segments is not None, max_tokens=self.max_tokens
+        )
+        if bucket is None:
+            return None
+        graphs = graphs_of(self.transformer, first_position=self._first_position)
+        with _without_cudnn(self.transformer.device):
+            found = graphs.run(bucket, ids, segments, padding=self._padding)
+        return None if found is None else TokenStates(*found)
+
+    def _can_capture(self) -> bool:
+        """Whether a forward pass does the same each time: no gradients, no dropout, no sliding window."""
+        return (
+            self.packable
+            and not self.training
+            and torch.is_inference_mode_enabled()
+            and not torch.is_autocast_enabled("cuda")
+            and not getattr(self.transformer.config, "sliding_window", None)
+            and not torch.cuda.is_current_stream_capturing()
+        )
 
     def _can_pack(self, separate: SeparateTexts | None) -> bool:
         """Always on a CPU. The GPU kernel needs half precision and supports no dropout."""
@@ -184,7 +216,8 @@ class Encoder(nn.Module):
 
 def _concatenated(rows: Sequence[Sequence[int]]) -> Tensor:
     """``[N]``: the numbers of all rows, one row after the other."""
-    return torch.from_numpy(np.concatenate([np.asarray(row, dtype=np.int64) for row in rows]))
+    count = sum(map(len, rows))  # one pass over the numbers, without an array for each row
+    return torch.from_numpy(np.fromiter(chain.from_iterable(rows), dtype=np.int64, count=count))
 
 
 def _padded(rows: Sequence[Sequence[int]], filler: int, mask: Tensor) -> Tensor:

@@ -48,7 +48,13 @@ class Bounds(NamedTuple):
     longest: int
 
 
-Packing: TypeAlias = Sequence[Run] | Bounds
+class Padding(NamedTuple):
+    """Texts in rows of equal length: ``mask [B, T]`` is false behind the end of each."""
+
+    mask: Tensor
+
+
+Packing: TypeAlias = Sequence[Run] | Bounds | Padding
 
 
 class SeparateTexts(NamedTuple):
@@ -155,14 +161,14 @@ def packed_attention(
 
     Args:
         module: the attention layer.
-        query: ``[1, heads, N, head width]``, as ``key`` and ``value``.
+        query: ``[1, heads, N, head width]``, as ``key`` and ``value``, or ``[B, heads, T, head width]``.
         attention_mask: used only where ``packing`` is None.
-        packing: the runs that make up the sequence, or on a GPU the bounds of its texts.
+        packing: the runs that make up the sequence, on a GPU the bounds of its texts, or their padding.
         sliding_window: tokens at this distance or farther do not attend to each other.
         other: what transformers passes to every attention function.
 
     Returns:
-        ``[1, N, heads, head width]``
+        ``[1, N, heads, head width]``, or ``[B, T, heads, head width]``
     """
     if packing is None:
         if attention_mask is not None and attention_mask.is_floating_point():
@@ -171,8 +177,12 @@ def packed_attention(
             module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, **other
         )
         return attended, None
-    rows = [tensor[0].transpose(0, 1) for tensor in (query, key, value)]  # 3 x [N, heads, head width]
     scale = scaling if scaling is not None else query.shape[-1] ** -0.5
+    if isinstance(packing, Padding):
+        seen = packing.mask[:, None, None]
+        padded = scaled_dot_product_attention(query, key, value, attn_mask=seen, scale=scale)
+        return padded.transpose(1, 2).contiguous(), None
+    rows = [tensor[0].transpose(0, 1) for tensor in (query, key, value)]  # 3 x [N, heads, head width]
     if isinstance(packing, Bounds):
         return _attend_varlen(packing, *rows, scale=scale).unsqueeze(0), None
     parts = []

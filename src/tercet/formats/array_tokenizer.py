@@ -46,7 +46,7 @@ def array_tokenizer(
     limit = check_count("max_tokens", source.model_max_length if max_tokens is None else max_tokens)
     if transformer.max_tokens is not None:
         limit = min(limit, transformer.max_tokens)
-    tokenizer = Tokenizer(cast("Any", source), max_tokens=limit, lowercase=lowercase)
+    tokenizer = Tokenizer(cast("Any", source), max_tokens=limit, lowercase=lowercase, shared=False)
     if tokenizer.highest_id() >= transformer.vocabulary:
         raise ModelError(
             f"the tokenizer in {folder} has a token with the id {tokenizer.highest_id()}, and its model has "

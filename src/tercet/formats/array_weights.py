@@ -65,14 +65,14 @@ def add_delta(
     if bits not in BITS:
         raise ModelError(f"the delta in {folder} must have one of {BITS} bits, got {bits!r}")
     own = {name.removeprefix(prefix): values for name, values in delta.items() if name.startswith(prefix)}
-    changed = dict(weights)
+    changed = {}
     try:
         for name in {name.rpartition(".")[0] for name in own}:
             changed[name] = np.add(weights[name], _difference(own, name, bits))
     except (KeyError, ValueError) as error:
         raise ModelError(f"the delta in {folder} does not fit its base model: {error}") from error
-    check_finite_arrays(changed, folder)
-    return changed
+    check_finite_arrays(changed, folder)  # the others were checked when they were read
+    return {**weights, **changed}
 
 
 def check_finite_arrays(weights: Mapping[str, Floats], folder: Path) -> None:
@@ -99,14 +99,22 @@ def _difference(own: Mapping[str, Any], name: str, bits: Bits) -> Floats:
 def _extended(base: Transformer, extension: Mapping[str, Any], folder: Path) -> Transformer:
     """A transformer with new tokens and changed weights; ``formats.extension`` explains the file."""
     try:
-        rows = extension["words.levels"].astype(np.float32) * extension["words.scales"].astype(np.float32)
         others = {name: values for name, values in extension.items() if not name.startswith("words.")}
         weights = add_delta(base.weights, others, "", 4, folder)
         table = "embeddings.word_embeddings.weight"
-        weights[table] = np.concatenate([base.weights[table], rows])
+        weights[table] = _grown(base.weights[table], extension["words.levels"], extension["words.scales"])
+        check_finite_arrays({table: weights[table]}, folder)
     except (KeyError, ValueError) as error:
         raise ModelError(f"the extension in {folder} does not fit its base model: {error}") from error
     return Transformer({**base.settings, "vocab_size": len(weights[table])}, weights)
+
+
+def _grown(table: Floats, levels: Any, scales: Any) -> Floats:
+    """The rows of a table, followed by those of new words; nothing as large is held meanwhile."""
+    grown: Floats = np.empty((len(table) + len(levels), table.shape[1]), dtype=np.float32)
+    grown[: len(table)] = table
+    np.multiply(levels, scales.astype(np.float32), out=grown[len(table) :], dtype=np.float32)
+    return grown
 
 
 def _all_arrays(folder: Path) -> dict[str, Any]:

@@ -15,8 +15,8 @@ MODEL = "model"
 
 CARD = """# An int8 {kind}-encoder for CPUs
 
-`tercet.load("FOLDER")` opens it with the OpenVINO runtime. It is {base} with {share:.0%} of the weights of its
-linear layers in int8; the others are in bf16, or in fp32 on a processor without bf16.
+`tercet.load("FOLDER")` opens it with the OpenVINO runtime. It is {base} with {share:.0%} of the weights of
+its linear layers in int8; the others are in bf16, or in fp32 on a processor without bf16.
 
 Compared with fp32, on {texts} texts that did not set the ranges:
 

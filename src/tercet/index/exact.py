@@ -12,7 +12,7 @@ from tercet.files.atomic import new_folder
 from tercet.files.structured import read_json, write_json
 from tercet.index.base import FORMAT, Neighbors, SearchResult, VectorIndex, check_format
 from tercet.index.dtypes import STORAGES
-from tercet.index.scan import scan
+from tercet.index.scan import Scan, scan
 from tercet.index.scoring import TopK, stack
 from tercet.index.segment import Segment, merge_segments
 from tercet.inputs import check_choice
@@ -30,12 +30,22 @@ class ExactIndex(VectorIndex):
     Args:
         storage: ``float32``, or ``bfloat16`` or ``int8``, which need half and a quarter of the memory. Those
             round the vectors; search is exact over the rounded ones.
+        scan: searches one segment. Default: on the CPU.
+        scan: searches one segment. Default: on the CPU.
     """
 
     exact = True
 
-    def __init__(self, width: int, *, storage: Storage = "float32", segments: Sequence[Segment] = ()) -> None:
+    def __init__(
+        self,
+        width: int,
+        *,
+        storage: Storage = "float32",
+        segments: Sequence[Segment] = (),
+        scan: Scan = scan,
+    ) -> None:
         check_choice("storage", storage, tuple(STORAGES))
+        self.scan = scan
         self.width = width
         self.storage: Storage = storage
         self.segments = list(segments)
@@ -89,7 +99,7 @@ class ExactIndex(VectorIndex):
         for start in range(0, len(contexts), group):
             part = slice(start, start + group)
             for segment in self.segments:
-                scan(segment, contexts[part], tops[part], scale=scale)
+                self.scan(segment, contexts[part], tops[part], scale=scale)
         ids, scores = stack(tops, k)
         scored = np.array([top.scored for top in tops], dtype=np.int64)
         return SearchResult(ids, scores, (Certainty.CERTIFIED,) * len(contexts), scored)
@@ -104,7 +114,7 @@ class ExactIndex(VectorIndex):
         segments = [
             replace(segment, alive=segment.alive & np.isin(segment.ids, ids)) for segment in self.segments
         ]
-        return ExactIndex(self.width, storage=self.storage, segments=segments)
+        return ExactIndex(self.width, storage=self.storage, segments=segments, scan=self.scan)
 
     def save(self, path: Path) -> Path:
         """Write a new folder, without the vectors that were removed."""

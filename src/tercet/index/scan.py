@@ -6,6 +6,8 @@ product, so the softmax is computed only where that reaches the best so far. Bot
 results, because the final scores are computed in float64.
 """
 
+from typing import Protocol
+
 import numpy as np
 
 from tercet.arrays import kth_largest
@@ -20,6 +22,14 @@ FIRST_BLOCK, PRODUCT_BLOCK = 512, 4096
 ROWS_PER_RUN = 16
 MAX_QUANTIZED_SCANS = 3
 """Up to this many scans of the quantized vectors cost less than one matrix product."""
+
+
+class Scan(Protocol):
+    """A search of one segment, which need not run on the CPU."""
+
+    def __call__(
+        self, segment: Segment, contexts: list[Floats], tops: list[TopK], *, scale: float
+    ) -> None: ...
 
 
 def scan(segment: Segment, contexts: list[Floats], tops: list[TopK], *, scale: float) -> None:

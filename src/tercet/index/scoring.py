@@ -48,15 +48,26 @@ def relative_rounding_error(width: int) -> float:
 def score_error(codes: Floats, max_norm: float, scale: float) -> float:
     """Bound on the error of scores that are computed from float32 products with codes ``[M, D]``.
 
-    If each product is off by at most e, ``Σ_i w_i d_i`` is off by at most e (1 + a (max d − min d)), because
-    its gradient is ``w_i (1 + a (d_i − score))``.
-
     Args:
         max_norm: norm of the longest vector.
     """
     largest = float(np.linalg.norm(codes, axis=1).max()) * max_norm
-    spread = 0.0 if len(codes) == 1 else 2 * largest
-    return largest * relative_rounding_error(codes.shape[1]) * (1 + scale * spread)
+    growth = score_growth(len(codes), scale=scale, spread=2 * largest)
+    return largest * relative_rounding_error(codes.shape[1]) * growth
+
+
+def score_growth(count: int, *, scale: float, spread: float) -> float:
+    """How far off a score of ``count`` codes can be if each product is off by at most 1.
+
+    The gradient of ``score = Σ_i w_i d_i`` is ``w_i (1 + a (d_i − score))``, whose absolute values sum to at
+    most 1 + a (max d − min d). They also sum to at most 1 + 2 log M: ``|d_i − score|`` is at most the sum of
+    ``max d − d_i``, whose weighted mean is ``max d − score``, and of ``max d − score``, which is at most
+    log M / a.
+
+    Args:
+        spread: bound on max d − min d.
+    """
+    return 1.0 if count == 1 else 1 + min(scale * spread, 2 * float(np.log(count)))
 
 
 class TopK:

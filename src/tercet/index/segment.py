@@ -1,7 +1,7 @@
 """Segments: vectors that never change, in memory or in memory-mapped files."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,10 @@ from tercet.settings.index import Storage
 MANIFEST = "segment.json"
 
 
+class SegmentKey:
+    """An object of its own for each segment, to which caches can refer."""
+
+
 @dataclass(eq=False, slots=True)
 class Segment:
     """Rows of vectors with their ids. ``alive`` is false for rows that were removed.
@@ -36,6 +40,8 @@ class Segment:
     """Norm of the longest vector, or slightly more."""
     rows_by_id: "Ints | None" = None
     """The rows sorted by id, computed on first use."""
+    key: object = field(default_factory=SegmentKey)
+    """Identifies the vectors; a copy in which rows are removed has the same."""
 
     @classmethod
     def of(cls, ids: Ints, vectors: Floats, storage: Storage = "float32") -> "Segment":

@@ -12,6 +12,7 @@ from tercet.index.base import SearchResult
 from tercet.index.database import Database
 from tercet.index.exact import ExactIndex
 from tercet.index.faiss_index import read_index
+from tercet.index.scan import Scan
 from tercet.index.scoring import TopK, stack
 from tercet.index.segment import Segment
 from tercet.index.segment_files import SegmentFiles
@@ -54,7 +55,9 @@ class Snapshot:
         results = {position: graph.search(codes, k, scale=scale) for position, graph in graphs.items()}
         results = {at: result for at, result in results.items() if _is_full(result, graphs[at], k)}
         others = [segment for at, segment in enumerate(self.index.segments) if at not in results]
-        scanned = ExactIndex(self.index.width, storage=self.index.storage, segments=others)
+        scanned = ExactIndex(
+            self.index.width, storage=self.index.storage, segments=others, scan=self.index.scan
+        )
         return merge_results([scanned.search(codes, k, scale=scale), *results.values()], k)
 
     def _usable_graphs(self) -> dict[int, ApproximateIndex]:
@@ -62,7 +65,9 @@ class Snapshot:
         return {at: graph for at, graph in self.graphs.items() if segments[at].alive.mean() >= MIN_ALIVE}
 
 
-def read_snapshot(files: SegmentFiles, database: Database, *, width: int, storage: Storage) -> Snapshot:
+def read_snapshot(
+    files: SegmentFiles, database: Database, *, width: int, storage: Storage, scan: Scan
+) -> Snapshot:
     """The vectors of a store after its last transaction."""
     with database.transaction(write=False):
         loaded = files.load()
@@ -76,7 +81,7 @@ def read_snapshot(files: SegmentFiles, database: Database, *, width: int, storag
     if len(numbers):
         segments.append(Segment.of(numbers, buffered, storage))
     return Snapshot(
-        ExactIndex(width, storage=storage, segments=segments),
+        ExactIndex(width, storage=storage, segments=segments, scan=scan),
         {position: graph for position, graph in graphs.items() if graph is not None},
     )
 

@@ -31,6 +31,7 @@ from tercet.index.lexical_files import LEXICAL_FILE
 from tercet.index.lexical_sync import DIGESTS, LexicalSync
 from tercet.index.owners import CHUNKS, CandidateParts, ChunkVectors, OneVector, VectorOwners
 from tercet.index.reading import get_items, merged, with_stored_metadata
+from tercet.index.scan import Scan, scan
 from tercet.index.segment import Segment, merge_segments
 from tercet.index.segment_files import SEGMENT_FILE, SegmentFiles
 from tercet.index.selection import select
@@ -65,6 +66,7 @@ class Store:
         self._lexical = LexicalSync(path / LEXICAL, self.database) if self.has_lexical else None
         self._reading, self._writing = RLock(), RLock()
         self._version: tuple[int, int] | None = None
+        self._scan: Scan = scan
         self._snapshot = Snapshot(ExactIndex(self.width, storage=self.storage), {})
 
     @classmethod
@@ -151,6 +153,11 @@ class Store:
         """Whether no build of the index was interrupted."""
         return self.metadata("source") is None or bool(self.metadata("finished"))
 
+    def scan_with(self, scan: Scan) -> None:
+        """Search segments with ``scan`` from now on, for example on a GPU."""
+        with self._reading:
+            self._scan, self._version = scan, None
+
     def snapshot(self) -> Snapshot:
         """The vectors in their current state."""
         with self._reading:
@@ -187,6 +194,7 @@ class Store:
         subset: "Ints | None" = None,
     ) -> SearchResult:
         """``Snapshot.search`` over the current vectors; numbers are those of vectors."""
+        exact = exact or self._scan is not scan  # a GPU scans faster than a CPU walks a graph
         return self.snapshot().search(codes, k, scale=scale, exact=exact, subset=subset)
 
     def search_lexical(self, text: str, k: int) -> list[tuple[int, float]]:
@@ -396,7 +404,9 @@ class Store:
         self.segments.sweep()
 
     def _read(self) -> Snapshot:
-        snapshot = read_snapshot(self.segments, self.database, width=self.width, storage=self.storage)
+        snapshot = read_snapshot(
+            self.segments, self.database, width=self.width, storage=self.storage, scan=self._scan
+        )
         if self._lexical is not None:
             self._lexical.reload()
         return snapshot

@@ -1,17 +1,26 @@
 """Dual encoders that torch runs."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from weakref import ref
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from tercet.records import Codes, Floats
+from tercet.arrays import unit_vectors
+from tercet.index.scan import Scan
+from tercet.inputs import check_candidates, check_context, check_contexts
+from tercet.records import Codes, Context, Floats, Progress, Ranked, Scores
 from tercet.scorers.codes import CodeTensors
 from tercet.scorers.dual_scorer import DualScorer
 from tercet.scorers.finite import finite_scores
+from tercet.scorers.gpu.candidates import DeviceCandidates
+from tercet.scorers.gpu.scan import DeviceScan
+from tercet.scorers.gpu.vectors import DeviceVectors
 from tercet.scorers.neural import NeuralScorer
+from tercet.scorers.overflow import normalize
+from tercet.settings.index import DeviceStorage
 from tercet.settings.models import Side
 
 
@@ -30,9 +39,94 @@ class DualEncoder(NeuralScorer, DualScorer):
     def match_tensors(self, codes: CodeTensors, candidates: Tensor) -> Tensor:
         """``[B, C]``: the scores of codes against candidates ``[C, D]`` or ``[B, C, D]``."""
 
+    def device_candidates(
+        self,
+        candidates: Iterable[str],
+        *,
+        storage: DeviceStorage = "bfloat16",
+        on_progress: Progress | None = None,
+    ) -> DeviceCandidates:
+        """Candidates that are encoded once and stay on the model's device, for ``rank`` and ``score``.
+
+        Args:
+            storage: how they are stored there. ``rank`` returns the same results for all.
+            on_progress: called with the number of candidates done since the last call.
+        """
+        self.check_asymmetric()
+        texts = check_candidates(candidates)
+        encoded = self._encode(texts, "candidate", on_progress)
+        vectors = self._comparable(self._finite(encoded.codes).vectors[:, 0])
+        kept = DeviceVectors(np.ascontiguousarray(vectors), device=self.device, storage=storage)
+        return DeviceCandidates(tuple(texts), kept, encoded.truncated, self.fingerprint, ref(self))
+
+    def device_scan(self) -> Scan | None:
+        """How an index is searched on the model's device; None if that is a CPU."""
+        return None if self.is_on_cpu else DeviceScan(self.device)
+
+    def rank_many(
+        self, contexts: Iterable[Context], candidates: Iterable[str], k: int = 10
+    ) -> list[list[Ranked]]:
+        """The ``k`` best candidates for each context; those of ``device_candidates`` are not copied."""
+        if not isinstance(candidates, DeviceCandidates):
+            return super().rank_many(contexts, candidates, k)
+        candidates.check_model(self)
+        encoded = self._encode(check_contexts(contexts), "context")
+        codes = self._finite(encoded.codes)
+        comparable = Codes(self._comparable(codes.vectors), codes.mask)
+        found = candidates.vectors.search(comparable, k, scale=self.attention_scale)
+        return [
+            [
+                candidates.ranked(int(at), float(score), context_truncated=int(truncated))
+                for at, score in zip(ids, scores * np.float32(self.score_scale), strict=True)
+            ]
+            for ids, scores, truncated in zip(found.ids, found.scores, encoded.truncated, strict=True)
+        ]
+
+    def rank(self, context: Context, candidates: Iterable[str], k: int = 10) -> list[Ranked]:
+        """The ``k`` best candidates, best first; those of ``device_candidates`` are not copied."""
+        if not isinstance(candidates, DeviceCandidates):
+            return super().rank(context, candidates, k)
+        return self.rank_many([check_context(context)], candidates, k)[0]
+
+    def score(self, context: Context, candidates: Iterable[str]) -> Floats:
+        """``[C]``: the score of each candidate; those of ``device_candidates`` are not copied."""
+        row: Floats = self.scores([check_context(context)], candidates).values[0]
+        return row
+
+    def scores(self, contexts: Iterable[Context], candidates: Iterable[str]) -> Scores:
+        """As ``score_many``, with the number of truncated tokens."""
+        if not isinstance(candidates, DeviceCandidates):
+            return super().scores(contexts, candidates)
+        candidates.check_model(self)
+        checked = check_contexts(contexts)
+        rows, truncated = [], []
+        for group in self._groups(len(checked)):
+            left = self._encode(checked[group], "context")
+            rows.append(self._scores_on_device(left.codes, candidates.vectors))
+            truncated.append(left.truncated)
+        return Scores(
+            finite_scores(np.concatenate(rows)),
+            np.concatenate(truncated)[:, None],
+            candidates.truncated[None, :],
+        )
+
     @torch.inference_mode()
-    def match_codes(self, codes: Codes, vectors: "Floats | Tensor") -> Floats:
+    def _scores_on_device(self, codes: CodeTensors, vectors: DeviceVectors) -> Floats:
+        """``[B, C]``: the scores of vectors that are comparable, rounded as they are stored."""
+        comparable = normalize(codes.vectors) if self.uses_cosine else codes.vectors
+        scores = vectors.scores(CodeTensors(comparable, codes.mask), scale=self.attention_scale)
+        return to_numpy(scores * self.score_scale)
+
+    def _comparable(self, vectors: Floats) -> Floats:
+        """The vectors in the form in which inner products compare them."""
+        return unit_vectors(vectors) if self.uses_cosine else vectors
+
+    @torch.inference_mode()
+    def match_codes(self, codes: Codes, vectors: "Floats | Tensor | DeviceVectors") -> Floats:
         """As ``match``, but of a symmetric score this is one direction."""
+        if isinstance(vectors, DeviceVectors):
+            on_device = (torch.from_numpy(each).to(self.device) for each in (codes.vectors, codes.mask))
+            return finite_scores(self._scores_on_device(CodeTensors(*on_device), vectors))
         mask = torch.from_numpy(codes.mask).to(self.device)
         tensors = CodeTensors(_tensor(codes.vectors).to(self.device), mask)
         candidates = vectors if isinstance(vectors, Tensor) else _tensor(vectors)

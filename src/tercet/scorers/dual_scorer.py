@@ -5,12 +5,15 @@ Nothing here imports torch: a runtime adds how a batch is encoded and how codes 
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from tercet.encoders.batches import batches_by_tokens, observed, windows
 from tercet.errors import InputError
+from tercet.index.scan import Scan
 from tercet.inputs import check_candidates, check_choice, check_contexts
 from tercet.records import Codes, Context, Floats, Ints, Progress, Scores
 from tercet.scorers.encode import Encoded, VectorScorer
@@ -104,8 +107,8 @@ class DualScorer(VectorScorer):
         """``[B, C]``: the scores of encoded contexts against encoded candidates, on the model's device.
 
         Args:
-            vectors: ``[C, D]``, the same candidates for all contexts, or ``[B, C, D]``; a torch tensor on the
-                model's device is not copied.
+            vectors: ``[C, D]``, the same candidates for all contexts, or ``[B, C, D]``; a torch tensor or
+                ``DeviceVectors`` on the model's device are not copied.
         """
         self.check_asymmetric()
         return self.match_codes(codes, vectors)
@@ -122,6 +125,10 @@ class DualScorer(VectorScorer):
 
     def _candidate_room(self) -> int:
         return self.tokenizer.room(self.prompt("candidate"))
+
+    def device_scan(self) -> Scan | None:
+        """How an index is searched on the model's device; None if that is a CPU."""
+        return None
 
     def check_asymmetric(self) -> None:
         """Raise if codes of contexts and vectors of candidates do not determine the score."""
@@ -193,11 +200,25 @@ class DualScorer(VectorScorer):
         self, texts: Iterable[Context], side: Side, on_progress: Progress | None = None
     ) -> Iterator[Encoded]:
         """Encode one window of texts at a time, in order."""
-        for window in windows(texts, self.encoding, size_of=_characters):
-            tokens = self._tokenize(window, side)
+        for tokens in self._tokenized(windows(texts, self.encoding, size_of=_characters), side):
             truncated = _truncated(tokens)
             self._warn_once(truncated, f"{side}s")
             yield Encoded(self._forward(tokens, side, on_progress), truncated)
+
+    def _tokenized(self, found: Iterator[list[Context]], side: Side) -> Iterator[list[TokenIds]]:
+        """The tokens of each window. While a GPU encodes one, a thread tokenizes the next."""
+        first, second = next(found, None), None if self.is_on_cpu else next(found, None)
+        if first is None:
+            return
+        if second is None:
+            yield from (self._tokenize(window, side) for window in chain([first], found))
+            return
+        with ThreadPoolExecutor(max_workers=1, thread_name_prefix="tokenize") as threads:
+            pending = threads.submit(self._tokenize, first, side)
+            for window in chain([second], found):
+                done, pending = pending, threads.submit(self._tokenize, window, side)
+                yield done.result()
+            yield pending.result()
 
     def _forward(self, tokens: Sequence[TokenIds], side: Side, on_progress: Progress | None) -> Any:
         self._check_ready()

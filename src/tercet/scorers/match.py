@@ -20,6 +20,9 @@ from torch.linalg import vecdot
 
 from tercet.errors import InputError
 from tercet.inputs import check_scale
+from tercet.scorers.gpu.arithmetic import FLOATS
+from tercet.scorers.gpu.choice import match_kind
+from tercet.scorers.gpu.formula import compiled_scores
 
 
 class BlockSize(NamedTuple):
@@ -66,13 +69,47 @@ def match(
     _check_shapes(codes, candidates, mask)
     if not torch.is_tensor(scale):
         check_scale("scale", scale)
-    codes = codes.to(torch.promote_types(codes.dtype, torch.float32))
     with torch.autocast(codes.device.type, enabled=False):
+        if codes.is_cuda:
+            scores = _fast_scores(codes, candidates, mask, scale)
+            if scores is not None:
+                return scores
+        codes = codes.to(torch.promote_types(codes.dtype, torch.float32))
         if codes.shape[1] == 1 and candidates.dtype == codes.dtype:
             return _dot_products(codes[:, 0], candidates)
         # created on the device: copying a number to a GPU would block
         factor = scale.to(codes) if torch.is_tensor(scale) else codes.new_full((), scale)
         return _match(codes, candidates, mask, factor)
+
+
+def _fast_scores(
+    codes: Tensor, candidates: Tensor, mask: Tensor | None, scale: float | Tensor
+) -> Tensor | None:
+    """``[B, C]``, by the fastest implementation that the GPU has; None if none is better than plain torch."""
+    if not {codes.dtype, candidates.dtype} <= set(FLOATS) or not codes.shape[-1]:
+        return None
+    if codes.shape[1] == 1 and codes.dtype == candidates.dtype == torch.float32:
+        return None  # a matrix product
+    kind = match_kind(codes.device)
+    if kind == "triton":
+        return _kernel_scores(codes, candidates, mask, scale)
+    if kind == "compiled" and not torch.is_grad_enabled():
+        return compiled_scores(codes.float(), candidates, mask, scale)
+    return None
+
+
+def _kernel_scores(
+    codes: Tensor, candidates: Tensor, mask: Tensor | None, scale: float | Tensor
+) -> Tensor | None:
+    """The scores of the Triton kernel; None if the GPU has too little shared memory for its programs."""
+    from triton.runtime.errors import OutOfResources
+
+    from tercet.scorers.gpu.match import kernel_match
+
+    try:
+        return kernel_match(codes, candidates, mask, scale)
+    except OutOfResources:
+        return None
 
 
 def attend(codes: Tensor, candidates: Tensor, mask: Tensor | None, scale: float | Tensor) -> Attended:
@@ -104,6 +141,8 @@ class _Match(torch.autograd.Function):
         for rows, columns in _blocks(codes, candidates):
             logits, weights = attend(codes[rows], _part(candidates, rows, columns), _rows(mask, rows), scale)
             scores[rows, columns] = vecdot(weights, logits) / scale
+        if mask is not None and mask.device.type != "cpu":
+            scores.masked_fill_(~mask.any(dim=1, keepdim=True), torch.nan)  # see _check_shapes
         return scores
 
     @staticmethod
@@ -177,5 +216,11 @@ def _check_shapes(codes: Tensor, candidates: Tensor, mask: Tensor | None) -> Non
         raise InputError(
             f"mask must have the shape of the codes, {list(codes.shape[:2])}, got {list(mask.shape)}"
         )
-    if mask is not None and not bool(mask.any(dim=1).all()):
+    devices = {str(each.device) for each in (codes, candidates, mask) if each is not None}
+    if len(devices) > 1:
+        raise InputError(
+            f"codes, candidates and mask must be on one device, got {', '.join(sorted(devices))}"
+        )
+    if mask is not None and mask.device.type == "cpu" and not bool(mask.any(dim=1).all()):
+        # a GPU would have to be waited for; there, such scores are NaN, which public calls refuse
         raise InputError("every context needs at least one code that is not masked")

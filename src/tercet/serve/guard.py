@@ -14,7 +14,7 @@ from tercet.serve.keys import Key, Scope, scope_of
 from tercet.serve.metrics import Metrics
 from tercet.serve.overload import CURRENT, Request
 from tercet.serve.problems import ProblemError, problem_of, status_problem
-from tercet.serve.refusals import overloaded
+from tercet.serve.refusals import MAX_DISCARDED_BYTES, overloaded
 from tercet.settings.serve import LOOPBACK, ServerConfig
 
 Message = MutableMapping[str, Any]
@@ -76,9 +76,11 @@ class Guard:
                 raise status_problem(405, "this path is only for GET")
         else:
             self._check_key(exchange)
-            if exchange.scope["method"] == "POST":
+            if not exchange.has_small_body:
                 self._check_queue(exchange)
             body = await read_body(exchange, receive, self.config)
+            if exchange.has_small_body:  # once it was read, the connection can be used again
+                self._check_queue(exchange)
         if self.config.serve.log_texts and body:
             text = escaped(body.decode("utf-8", errors="replace")).replace("\n", "\\n")
             LOG.info("%s body %s", exchange.request_id, text)
@@ -110,7 +112,9 @@ class Guard:
             watching.cancel()
 
     def _check_queue(self, exchange: "Exchange") -> None:
-        """Refuse early if nothing fits into the queues: reading a request costs more than refusing it."""
+        """Refuse early if nothing fits into the queues: the work on a request costs more than refusing it."""
+        if exchange.scope["method"] != "POST":
+            return
         service = getattr(exchange.scope["app"].state, "service", None)
         if service is not None and service.engine.is_full():
             raise overloaded()
@@ -202,6 +206,12 @@ class Exchange:
     def has_body(self) -> bool:
         """Whether the client sends a body."""
         return bool(self.header(b"transfer-encoding")) or self.header(b"content-length") not in (b"", b"0")
+
+    @property
+    def has_small_body(self) -> bool:
+        """Whether the body is declared to be so small that reading it costs little."""
+        declared = self.header(b"content-length")
+        return declared.isdigit() and int(declared[:20]) <= MAX_DISCARDED_BYTES
 
     @property
     def key(self) -> bytes:

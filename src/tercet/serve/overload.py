@@ -16,7 +16,7 @@ CALM_SECONDS = 1.0
 """An overload ends after this time without a refused request."""
 RETRY_SECONDS = 2
 """After this time a refused client finds a calm server, if all of them wait."""
-WAIT_SHARE = 0.1
+WAIT_SHARE = 0.25
 """Share of the time of an undisturbed request that an accepted one may wait in an overload."""
 FEW = 20
 """Undisturbed requests, below which their times are not known."""

@@ -67,7 +67,7 @@ class ServeConfig:
     workers: int = 1
     """Processes. Each has its own copy of the models."""
     precision: Precision = "fp32"
-    """fp32, or bf16; on a GPU also fp16."""
+    """fp32, or bf16; on a CPU also int8, on a GPU fp16."""
     device: str | None = None
     """Device of the models, such as ``cuda``. Default: a GPU if there is one."""
     keys_file: str | None = None

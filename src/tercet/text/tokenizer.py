@@ -36,8 +36,7 @@ class Passage:
     keep_end: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class TokenIds:
+class TokenIds(NamedTuple):
     """A tokenized text with its special tokens; ``truncated`` counts the tokens that were dropped."""
 
     ids: list[int]
@@ -79,10 +78,18 @@ class Tokenizer:
 
     A passage that is too long loses its end, or its beginning if ``keep_end`` is set or the folder
     truncates on the left. A prompt is kept.
+
+    Args:
+        shared: whether other code uses the Rust tokenizer too, which is then copied before it is changed.
     """
 
     def __init__(
-        self, pretrained: "PreTrainedTokenizerBase", *, max_tokens: int, lowercase: bool = False
+        self,
+        pretrained: "PreTrainedTokenizerBase",
+        *,
+        max_tokens: int,
+        lowercase: bool = False,
+        shared: bool = True,
     ) -> None:
         self.pretrained = pretrained
         self.max_tokens = max_tokens
@@ -90,7 +97,8 @@ class Tokenizer:
         self._file = _file_of(pretrained)
         self._most_characters = current_limits().max_text_characters
         with tokenizer_errors(self._file):
-            self._rust = RustTokenizer.from_str(pretrained.backend_tokenizer.to_str())
+            rust = pretrained.backend_tokenizer
+            self._rust = RustTokenizer.from_str(rust.to_str()) if shared else rust
             self._rust.no_padding()  # folders may bring their own padding and truncation
             self._rust.no_truncation()
             if lowercase:
@@ -110,9 +118,19 @@ class Tokenizer:
     def encode(self, passages: Sequence[Passage], *, prompt: str = "") -> list[TokenIds]:
         """The tokens of each passage, with the prompt in front."""
         protected = self._prompt_ids(prompt)
-        whole = self.bare_ids([prompt + passage.text for passage in passages])
+        texts = (
+            [prompt + passage.text for passage in passages] if prompt else [each.text for each in passages]
+        )
+        whole = self._ids(texts, special=True)
+        around, most = len(self._prefix) + len(self._suffix), self.max_tokens
         return [
-            self._fit(ids, protected=protected, keep_end=passage.keep_end or self._keeps_end)
+            TokenIds(ids, 0)
+            if around < len(ids) <= most
+            else self._fit(
+                ids[len(self._prefix) : len(ids) - len(self._suffix)],
+                protected=protected,
+                keep_end=passage.keep_end or self._keeps_end,
+            )
             for ids, passage in zip(whole, passages, strict=True)
         ]
 
@@ -158,10 +176,7 @@ class Tokenizer:
 
     def bare_ids(self, texts: Sequence[str]) -> list[list[int]]:
         """All tokens of each text, without special tokens."""
-        self._check_lengths(texts)
-        with tokenizer_errors(self._file):
-            encodings = self._rust.encode_batch_fast(list(texts), add_special_tokens=False)
-        return [encoding.ids for encoding in encodings]
+        return self._ids(texts, special=False)
 
     def word_pieces(self, texts: Sequence[str]) -> list[WordPieces]:
         """All tokens of each text with their characters and words, without special tokens."""
@@ -224,6 +239,13 @@ class Tokenizer:
         self._check_lengths([text])
         with tokenizer_errors(self._file):
             return self._rust.encode(text, add_special_tokens=False)
+
+    def _ids(self, texts: Sequence[str], *, special: bool) -> list[list[int]]:
+        """All tokens of each text; ``special`` adds those that the template puts before and after it."""
+        self._check_lengths(texts)
+        with tokenizer_errors(self._file):
+            encodings = self._rust.encode_batch_fast(list(texts), add_special_tokens=special)
+        return [encoding.ids for encoding in encodings]
 
     def _check_lengths(self, texts: Sequence[str]) -> None:
         longest = max(map(len, texts), default=0)

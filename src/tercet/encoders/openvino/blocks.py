@@ -40,7 +40,11 @@ ACTIVATIONS = {
 def constant(values: "NDArray[Any] | float | int", dtype: Any = None) -> Node:
     """A constant."""
     array = np.asarray(values, dtype=dtype)
-    return ops.constant(array if array.ndim == 0 else np.ascontiguousarray(array))
+    if array.ndim == 0:
+        return ops.constant(array)
+    return ops.constant(
+        np.ascontiguousarray(array), shared_memory=True
+    )  # a copy doubles the memory of weights
 
 
 def integers(*values: int) -> Node:

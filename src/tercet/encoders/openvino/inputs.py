@@ -64,7 +64,7 @@ class Inputs:
 
 def make_inputs(*others: str) -> Inputs:
     """The inputs that every graph has, and ``others``."""
-    shapes = {POOLED_FROM: [1]} | dict.fromkeys(GRIDS, [-1, -1])
+    shapes = {POOLED_FROM: [1]} | {name: [-1, -1] for name in GRIDS}
     parameters = {
         name: ops.parameter(shapes.get(name, [-1]), np.int32, name)
         for name in (IDS, TEXTS, PLACES, STARTS, LENGTHS, *others)
@@ -85,9 +85,9 @@ def arrays(ids: Sequence[Sequence[int]], others: Mapping[str, Sequence[Any]]) ->
     where_to = np.repeat(rows.starts, lengths) + places
 
     def grid(values: Any, padding: int = 0) -> NDArray[np.int32]:
-        filled = np.full(rows.count * rows.width, padding, dtype=np.int32)
+        filled = np.full(rows.number * rows.width, padding, dtype=np.int32)
         filled[where_to] = values
-        return filled.reshape(rows.count, rows.width)
+        return filled.reshape(rows.number, rows.width)
 
     found = {
         IDS: grid(np.concatenate(ids)),

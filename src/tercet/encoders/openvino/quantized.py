@@ -39,7 +39,7 @@ class QuantizedMatrix(NamedTuple):
 
     def shift(self, offset: Floats) -> Floats:
         """``[O]``: what the offsets of the inputs add to the outputs."""
-        shift: Floats = (self.levels * self.steps) @ offset
+        shift: Floats = ((self.levels * self.steps) @ offset).astype(np.float32)
         return shift
 
 

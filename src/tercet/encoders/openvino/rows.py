@@ -27,7 +27,7 @@ LONGEST_TO_SHORTEST = 4
 class Rows(NamedTuple):
     """Where the tokens of a batch are, in a grid of rows."""
 
-    count: int
+    number: int
     """R, the number of rows."""
     width: int
     """W, the tokens per row."""

@@ -7,10 +7,14 @@ from typing import Any, NamedTuple
 
 
 class Action(NamedTuple):
-    """Something to time. If only a part of the work is done, its time is multiplied by ``times``."""
+    """Something to time. If only a part of the work is done, its time is multiplied by ``times``.
+
+    ``limit`` is the least time of all the work in seconds, if it is known.
+    """
 
     run: Callable[[], object]
     times: float = 1.0
+    limit: float | None = None
 
 
 class Times(NamedTuple):

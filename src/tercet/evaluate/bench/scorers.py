@@ -18,12 +18,14 @@ from torch import Tensor
 
 from tercet.arrays import top_k, unit_vectors
 from tercet.data.sample import questions
+from tercet.evaluate.bench.limits import Limits, forward_seconds, match_seconds, measure_limits
 from tercet.evaluate.bench.rounds import Action
 from tercet.formats.load import load
 from tercet.records import Floats
 from tercet.scorers.bi import BiEncoder
 from tercet.scorers.cross import CrossEncoder
 from tercet.scorers.dual import DualEncoder
+from tercet.scorers.gpu.vectors import DeviceVectors
 from tercet.scorers.poly import PolyEncoder
 from tercet.settings.models import CrossConfig, PolyConfig
 
@@ -41,6 +43,7 @@ class BenchModels:
 
     dual: dict[str, DualEncoder]
     cross: CrossEncoder
+    limits: Limits
     peer_bi: Any = None
     peer_cross: Any = None
 
@@ -72,7 +75,10 @@ def bench_models(source: str, *, device: str, peers: bool = True) -> Iterator[Be
     cross = CrossEncoder.from_backbone(source, config=CrossConfig(head="native"), device=device)
     has_peers = peers and find_spec("sentence_transformers") is not None
     with TemporaryDirectory() as folder:
-        yield BenchModels(dual, cross, **(_peers(bi, cross, Path(folder), device) if has_peers else {}))
+        limits = measure_limits(bi.device)
+        yield BenchModels(
+            dual, cross, limits, **(_peers(bi, cross, Path(folder), device) if has_peers else {})
+        )
 
 
 Measurement: TypeAlias = tuple[int, dict[str, Action]]
@@ -87,8 +93,12 @@ def ranking(models: BenchModels, candidates: int) -> Measurement:
     context = questions()[0].context
     actions: dict[str, Action] = {}
     for name, scorer in models.dual.items():
-        vectors = torch.from_numpy(_random_vectors(candidates, scorer.width)).to(models.device)
-        actions[name] = Action(partial(_rank, scorer, context, vectors))
+        random = _random_vectors(candidates, scorer.width)
+        vectors = torch.from_numpy(random).to(models.device)
+        rank = partial(_rank, scorer, context, vectors)
+        if models.device.type == "cuda":
+            rank = partial(_rank_on_device, scorer, context, DeviceVectors(random, device=models.device))
+        actions[name] = Action(rank, limit=_ranking_limit(models, scorer, context, candidates))
         if isinstance(scorer, PolyEncoder):
             actions[f"{name}, {PAPER}"] = Action(partial(_rank_by_paper, scorer, context, vectors))
     actions["cross"] = _cross_action(models.cross.score_pairs, context, candidates)
@@ -122,7 +132,9 @@ def encoding(models: BenchModels) -> Measurement:
     """From texts to vectors."""
     texts = _texts()
     bi = models.dual["bi"]
-    actions = {"tercet": Action(lambda: bi.encode_candidates(texts))}
+    lengths = [len(ids) for ids in bi.token_ids(texts, "candidate")]
+    limit = _forward_limit(models, bi, lengths)
+    actions = {"tercet": Action(lambda: bi.encode_candidates(texts), limit=limit)}
     if models.peer_bi is not None:
         actions[PEER] = Action(lambda: models.peer_bi.encode(texts))
     return len(texts), actions
@@ -133,7 +145,9 @@ def reranking(models: BenchModels) -> Measurement:
     sample = questions()
     pairs = [(question.context, other.answer) for question in sample[:4] for other in sample]
     left, right = zip(*pairs, strict=True)
-    actions = {"tercet": Action(lambda: models.cross.score_pairs(left, right))}
+    lengths = [len(ids.ids) for pair in models.cross.tokenize_pairs(left, right) for ids in pair]
+    limit = _forward_limit(models, models.cross, lengths)
+    actions = {"tercet": Action(lambda: models.cross.score_pairs(left, right), limit=limit)}
     if models.peer_cross is not None:
         actions[PEER] = Action(lambda: models.peer_cross.predict(pairs))
     return len(pairs), actions
@@ -154,6 +168,33 @@ def _rank(scorer: DualEncoder, context: str, vectors: Tensor) -> list[int]:
     scores = scorer.match(scorer.encode_contexts([context]), vectors)
     best: list[int] = top_k(scores[0], TOP_K).tolist()
     return best
+
+
+def _rank_on_device(scorer: DualEncoder, context: str, vectors: DeviceVectors) -> list[int]:
+    """The best of vectors on the device, which does not copy their scores."""
+    found = vectors.search(scorer.encode_contexts([context]), TOP_K, scale=scorer.attention_scale)
+    best: list[int] = found.ids[0].tolist()
+    return best
+
+
+def _ranking_limit(models: BenchModels, scorer: DualEncoder, context: str, candidates: int) -> float:
+    """The least time to encode a context and to match it with candidates; on a GPU these have 16 bits."""
+    (ids,) = scorer.token_ids([context], "context")
+    size = 2 if models.device.type == "cuda" else 4
+    matching = match_seconds(
+        models.limits,
+        contexts=1,
+        codes=scorer.max_codes,
+        candidates=candidates,
+        width=scorer.width,
+        candidate_bytes=size,
+    )
+    return matching + _forward_limit(models, scorer, [len(ids)])
+
+
+def _forward_limit(models: BenchModels, scorer: DualEncoder | CrossEncoder, lengths: list[int]) -> float:
+    encoder = scorer.backbone
+    return forward_seconds(models.limits, encoder.transformer, lengths, width=encoder.width)
 
 
 @torch.inference_mode()

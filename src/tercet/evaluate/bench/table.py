@@ -36,6 +36,8 @@ class Line(NamedTuple):
     size: int
     times: Times
     against: dict[str, Ratio]
+    limit: float | None = None
+    """The least seconds of the work on this machine."""
 
     @property
     def milliseconds(self) -> float:
@@ -76,13 +78,15 @@ def markdown(lines: Sequence[Line]) -> str:
     parts = [
         f"{found['system']}, {found['processors']} processors, {found['threads']} threads{gpus}; "
         f"torch {found['packages']['torch']}; peak memory {_peak_megabytes():,.0f} MB. "
-        "Medians of interleaved rounds; brackets contain the smallest and the largest ratio."
+        "Medians of interleaved rounds; brackets contain the smallest and the largest ratio. "
+        "Limits follow from the measured speeds of a copy and of a float32 matrix product."
     ]
     for device, what in dict.fromkeys((line.device, line.what) for line in lines):
         per_second = what in ("encode", "rerank")
         parts.append(f"\n**{what}, {device}**\n")
-        parts.append(f"| | {'per second' if per_second else 'ms'} | against {PEER} | against the {PAPER} |")
-        parts.append("|---|---:|---:|---:|")
+        unit = "per second" if per_second else "ms"
+        parts.append(f"| | {unit} | against {PEER} | against the {PAPER} | limit, {unit} | of the limit |")
+        parts.append("|---|---:|---:|---:|---:|---:|")
         parts += [_row(line, per_second) for line in lines if (line.device, line.what) == (device, what)]
     return "\n".join(parts) + "\n"
 
@@ -106,6 +110,7 @@ def as_json(lines: Sequence[Line]) -> dict[str, Any]:
                 "count": line.size,
                 "seconds": list(line.times.seconds),
                 "estimated": line.times.estimated,
+                "limit": line.limit,
                 "against": {
                     name: found._asdict() | {"tie": found.tie} for name, found in line.against.items()
                 },
@@ -139,7 +144,7 @@ def _lines(device: str, what: str, prepare: Callable[[], Measurement], *, rounds
     size, actions = prepare()
     times = in_turn(actions, rounds=rounds)
     return [
-        Line(device, what, name, size, seconds, _against(name, seconds, times))
+        Line(device, what, name, size, seconds, _against(name, seconds, times), actions[name].limit)
         for name, seconds in times.items()
     ]
 
@@ -161,10 +166,17 @@ def _panel(lines: Sequence[Line]) -> Callable[[Any], None]:
 
 
 def _row(line: Line, per_second: bool) -> str:
-    value = f"{line.size / line.times.median:,.0f}" if per_second else _rounded(line.milliseconds)
+    value = _shown(line, line.times.median, per_second)
     note = " (estimated)" if line.times.estimated else ""
     cells = [str(line.against[other]) if other in line.against else "" for other in (PEER, PAPER)]
-    return f"| {line.name} | {value}{note} | {' | '.join(cells)} |"
+    limit = ["", ""]
+    if line.limit is not None:
+        limit = [_shown(line, line.limit, per_second), f"{line.limit / line.times.median:.0%}"]
+    return f"| {line.name} | {value}{note} | {' | '.join([*cells, *limit])} |"
+
+
+def _shown(line: Line, seconds: float, per_second: bool) -> str:
+    return f"{line.size / seconds:,.0f}" if per_second else _rounded(1000 * seconds)
 
 
 def _rounded(milliseconds: float) -> str:

@@ -93,6 +93,7 @@ function draw(shown) {
   const other = answer && wordsOf(answer.candidate, answer.candidate_tokens);
   const panel = byId("explanation");
   panel.classList.toggle("is-waiting", waiting);
+  panel.classList.toggle("is-pinned", Boolean(subject?.pinned));
   panel.replaceChildren(
     head(subject, answer),
     el(
@@ -106,11 +107,14 @@ function draw(shown) {
   for (const name of [".context-text", ".candidate-text"]) showStrongest(panel.querySelector(name));
 }
 
-/** Scroll a text, not the page, to the word that carried the most. */
+/** Scroll a text, not the page, to the word that carried the most, and fade it out where it goes on. */
 function showStrongest(text) {
   const marks = [...text.querySelectorAll("mark.raises")];
   const most = marks.find((mark) => mark.style.getPropertyValue("--share") === "1.000");
   if (most) text.scrollTop += most.getBoundingClientRect().top - text.getBoundingClientRect().top - text.clientHeight / 2;
+  const fade = () => text.classList.toggle("goes-on", text.scrollHeight - text.scrollTop - text.clientHeight > 4);
+  text.addEventListener("scroll", fade, { passive: true });
+  fade();
 }
 
 const textOf = (context) => (Array.isArray(context) ? context.join("\n") : (context ?? ""));

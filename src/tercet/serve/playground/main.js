@@ -59,7 +59,9 @@ async function start() {
 
 addEventListener("popstate", restore);
 addEventListener("keydown", (event) => {
-  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || event.isComposing) return;
+  if (event.key !== "Enter" || event.isComposing) return;
+  const searches = event.target.id === "query" && !event.shiftKey; // as in any search box
+  if (!searches && !event.ctrlKey && !event.metaKey) return;
   event.preventDefault();
   byId(`${tab()}-form`).requestSubmit();
 });
