@@ -122,7 +122,7 @@ def _contents(service: "Service") -> list[str]:
     """Lines about models and indexes."""
     lines = [f"  model {name}: {service.scorer(name)!r}" for name in service.engine.names]
     lines += [
-        f"  index {name}: {len(index):,} candidates, {index.model}"
+        f"  index {name}: {len(index.retriever):,} candidates, {index.model}"
         + (f", reranked by {index.reranker}" if index.reranker else "")
         for name, index in service.indexes.items()
     ]
