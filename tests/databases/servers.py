@@ -56,24 +56,37 @@ class PostgresServer:
     def kill(self) -> None:
         """Kill the server and its processes without any chance to clean up."""
         file = self.data / "postmaster.pid"
-        parent = int(file.read_text().split()[0])
-        command = ["ps", "-o", "pid=", "--ppid", str(parent)]
-        children = subprocess.run(command, capture_output=True, text=True, check=False).stdout.split()
-        processes = [parent, *map(int, children)]
-        for each in processes:
-            with suppress(ProcessLookupError):
-                os.kill(each, signal.SIGKILL)
-        while not all(map(_is_dead, processes)):
+        os.kill(int(file.read_text().split()[0]), signal.SIGKILL)  # the parent first: it starts no others
+        while alive := self._processes():
+            for each in alive:
+                with suppress(ProcessLookupError):
+                    os.kill(each, signal.SIGKILL)
             time.sleep(0.01)
         file.unlink()  # a process that nobody waits for looks alive to the next server
 
+    def _processes(self) -> list[int]:
+        """The processes of the server, which all work in the folder of its data."""
+        found = []
+        for folder in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                if (folder / "cwd").resolve() == self.data and not _is_dead(int(folder.name)):
+                    found.append(int(folder.name))
+        return found
+
     def settle(self) -> None:
         """Wait until the server has done all that clients of tercet sent, even those that were killed."""
+        self._wait(with_clients=False)
+
+    def wait_for_client(self) -> None:
+        """Wait until a client of tercet is connected."""
+        self._wait(with_clients=True)
+
+    def _wait(self, *, with_clients: bool) -> None:
         import psycopg
 
-        active = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'tercet'"
+        active = "SELECT count(*) > 0 FROM pg_stat_activity WHERE application_name = 'tercet'"
         with psycopg.connect(self.url, autocommit=True) as connection:
-            while connection.execute(active).fetchall() != [(0,)]:
+            while connection.execute(active).fetchall() != [(with_clients,)]:
                 time.sleep(0.01)
 
     def close(self) -> None:

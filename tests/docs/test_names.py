@@ -14,7 +14,7 @@ import pytest
 import tercet
 import tercet.settings
 from command_pages import commands, parameters, reference, section
-from settings_pages import GROUPS, settable, settings, table
+from settings_pages import GROUPS, documentation, settable, settings, table
 from tercet.cli.verbosity import SHARED
 from tercet.settings.field_docs import field_docs
 from tercet.settings.recipe import Recipe
@@ -28,10 +28,11 @@ PAGES = sorted(
 API = "\n".join(page.read_text(encoding="utf-8") for page in (ROOT / "docs" / "api").glob("*.md"))
 DOCUMENTED = re.findall(r"\.\. auto(?:class|function|module):: ([\w.]+)", API)
 MODULES = re.findall(r"\.\. (?:auto)?module:: ([\w.]+)", API)
-RECIPE_TABLES = {"ServerConfig", "PretrainRecipe", "AugmentRecipe", "Recipe"}
-"""Dataclasses that only hold the tables of a file, which are listed one by one."""
-TOOLS = {"index", "data", "new", "recipes", "tasks"}
+RECIPE_TABLES = {"DatabaseOptions", "ServerConfig", "PretrainRecipe", "AugmentRecipe", "Recipe"}
+"""Dataclasses that only hold the tables of a file, or the fields of others, which are listed one by one."""
 COMMANDS = {path.removeprefix("tercet "): command for path, command in commands()}
+TOOLS = {"recipes", "tasks"} | {path.split()[0] for path in COMMANDS if " " in path}
+"""Commands that have commands."""
 EVERY = {"--quiet", "-q", "--verbose", "-v", "--debug", "--help", "-h"}
 
 
@@ -122,7 +123,7 @@ def test_every_dataclass_of_settings_is_on_the_page() -> None:
 
 @pytest.mark.parametrize("kind", LISTED.values(), ids=LISTED)
 def test_every_setting_says_what_it_means(kind: type[Any]) -> None:
-    docs = field_docs(kind)
+    docs = documentation(kind)
     assert [each.name for each in settable(kind) if not docs.get(each.name)] == []
     shown = table(kind).lower()
     assert all(f"{each.name}`" in shown for each in settable(kind))

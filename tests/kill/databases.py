@@ -80,7 +80,7 @@ class Kills:
     def server(self, chance: random.Random) -> bool:
         """Kill the server while a process changes the index, which must go on without an error."""
         seconds = chance.uniform(0, SECONDS)
-        self._killing = threading.Thread(target=self._kill_and_start, args=(seconds,))
+        self._killing = threading.Thread(target=self._kill_under_client, args=(seconds,))
         self._killing.start()
         ended = self._writing.run(chance.random())
         if ended.failed or ended.told[-1] != "done":
@@ -119,6 +119,10 @@ class Kills:
         if self._killing is not None:
             self._killing.join()
         self._server.settle()
+
+    def _kill_under_client(self, seconds: float) -> None:
+        self._server.wait_for_client()  # opening an index is not tried again
+        self._kill_and_start(seconds)
 
     def _kill_and_start(self, seconds: float) -> None:
         time.sleep(seconds)

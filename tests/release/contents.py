@@ -1,4 +1,4 @@
-"""Lists what a wheel and an sdist contain, and refuses what does not belong there: ``python contents.py dist``."""
+"""Lists what a wheel and an sdist contain, and refuses what does not belong: ``python contents.py dist``."""
 
 import re
 import sys
@@ -8,8 +8,21 @@ from pathlib import Path
 from zipfile import ZipFile
 
 NEEDED = {
-    ".whl": ("tercet/__init__.py", "tercet/py.typed", "tercet/recipes/bi-sample.toml", "tercet/tasks/stsb.toml"),
-    ".gz": ("pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "Makefile", "docs/conf.py", "tests/conftest.py"),
+    ".whl": (
+        "tercet/__init__.py",
+        "tercet/py.typed",
+        "tercet/recipes/bi-sample.toml",
+        "tercet/tasks/stsb.toml",
+    ),
+    ".gz": (
+        "pyproject.toml",
+        "README.md",
+        "LICENSE",
+        "CHANGELOG.md",
+        "Makefile",
+        "docs/conf.py",
+        "tests/conftest.py",
+    ),
 }
 STRANGE = re.compile(
     r"(^|/)(\.env|\.venv|\.git|\.DS_Store|__pycache__|node_modules|build|dist|runs)(/|$)|\.(pyc|pkl|pt|bin|so|log)$"

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
 
 import numpy as np
@@ -89,6 +90,12 @@ def test_small_batches_change_nothing(both: tuple[TextScorer, TextScorer]) -> No
         np.testing.assert_allclose(scorer.score(SENTENCES[0], SENTENCES), expected, rtol=1e-5, atol=1e-5)
     finally:
         scorer.encoding = before
+
+
+def test_a_compiled_scorer_can_be_sent_to_another_process(both: tuple[TextScorer, TextScorer]) -> None:
+    sent = ForkingPickler.loads(ForkingPickler.dumps(both[1]))
+    expected = both[1].score(SENTENCES[0], SENTENCES)
+    np.testing.assert_array_equal(sent.score(SENTENCES[0], SENTENCES), expected)
 
 
 def test_a_compiled_scorer_can_be_saved(both: tuple[TextScorer, TextScorer], tmp_path: Path) -> None:

@@ -1,9 +1,9 @@
 """What a lower precision costs and gains, on texts: cosines, the same top 10, and speed."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from statistics import median
 from time import process_time
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -12,6 +12,8 @@ from tercet.scorers.compiled.bi import CompiledBi
 from tercet.scorers.compiled.cross import CompiledCross
 from tercet.scorers.compiled.poly import CompiledPoly
 from tercet.scorers.numpy_layers import normalize
+
+Scorer: TypeAlias = CompiledBi | CompiledPoly | CompiledCross
 
 ROUNDS = 3
 TOP = 10
@@ -32,18 +34,19 @@ class Cost(NamedTuple):
     speed_up: float
 
 
-def measured_cost(exact: "Scorer", quantized: "Scorer", texts: Sequence[str]) -> Cost:
+def measured_cost(exact: Scorer, quantized: Scorer, texts: Sequence[str]) -> Cost:
     """The cost on texts; the speed-up is that of processor time."""
-    compare = _cross_agreement if isinstance(exact, CompiledCross) else _dual_agreement
-    agreement, same_top = compare(exact, quantized, texts)
-    seconds: dict[bool, list[float]] = {True: [], False: []}
-    for _ in range(ROUNDS):
-        for scorer in (exact, quantized):
-            seconds[scorer is exact].append(_seconds(lambda scorer=scorer: run_texts(scorer, texts)))
-    return Cost(len(texts), same_top, agreement, median(seconds[True]) / median(seconds[False]))
+    if isinstance(exact, CompiledCross) and isinstance(quantized, CompiledCross):
+        agreement, top = _cross_agreement(exact, quantized, texts)
+    elif isinstance(exact, CompiledCross) or isinstance(quantized, CompiledCross):
+        raise TypeError("both scorers must be of one kind")
+    else:
+        agreement, top = _dual_agreement(exact, quantized, texts)
+    rounds = [(_seconds(exact, texts), _seconds(quantized, texts)) for _ in range(ROUNDS)]
+    return Cost(len(texts), top, agreement, median(one / two for one, two in rounds))
 
 
-def run_texts(scorer: "Scorer", texts: Sequence[str]) -> None:
+def run_texts(scorer: Scorer, texts: Sequence[str]) -> None:
     """Let a scorer read the texts on both sides; a cross-encoder reads each with the next one."""
     if isinstance(scorer, CompiledCross):
         scorer.score_pairs(texts[:-1], texts[1:])
@@ -57,7 +60,7 @@ def same_top(exact: Floats, other: Floats) -> float:
     """The share of the best candidates of each row ``[N, C]`` on which both agree."""
     best = [np.argsort(-scores, axis=1, kind="stable")[:, :TOP] for scores in (exact, other)]
     shared = [len(set(one) & set(two)) for one, two in zip(best[0].tolist(), best[1].tolist(), strict=True)]
-    return float(np.mean(shared)) / best[0].shape[1]
+    return float(np.mean(shared)) / int(best[0].shape[1])
 
 
 def _dual_agreement(
@@ -85,10 +88,7 @@ def _others_only(scores: Floats) -> Floats:
     return found
 
 
-def _seconds(run: Callable[[], None]) -> float:
+def _seconds(scorer: Scorer, texts: Sequence[str]) -> float:
     start = process_time()
-    run()
+    run_texts(scorer, texts)
     return process_time() - start
-
-
-Scorer = CompiledBi | CompiledPoly | CompiledCross

@@ -15,6 +15,7 @@ from tercet.errors import ModelError, UnsupportedModelError
 from tercet.formats.fingerprints import stored_fingerprint
 from tercet.formats.manifest import INT8, contents_digest
 from tercet.formats.sources import OWN_MODELS, names_of
+from tercet.records import Floats
 from tercet.scorers.compiled.bi import BiWeights
 from tercet.scorers.compiled.cross import CrossWeights
 from tercet.scorers.compiled.poly import PolyWeights
@@ -98,22 +99,21 @@ def with_transformers(weights: Weights, change: Callable[[str, Transformer], Tra
     return weights._replace(context=context, candidate=replace(weights.candidate, transformer=other))
 
 
-def _checked(arrays: Mapping[str, np.ndarray], file: Path) -> dict[str, dict[str, InputRange]]:
+def _checked(arrays: Mapping[str, Floats], file: Path) -> dict[str, dict[str, InputRange]]:
     found: dict[str, dict[str, InputRange]] = {}
     for key in arrays:
         part, _, rest = key.partition("/")
         name, _, kind = rest.rpartition("/")
-        parts = [arrays.get(f"{part}/{name}/{each}") for each in InputRange._fields]
-        if kind not in InputRange._fields or not _valid(parts):
+        scale, offset = (arrays.get(f"{part}/{name}/{each}") for each in InputRange._fields)
+        if kind not in InputRange._fields or scale is None or offset is None or not _valid(scale, offset):
             raise ModelError(f"{key} in {file} is damaged: export the model again")
-        found.setdefault(part, {})[name] = InputRange(*parts)
+        found.setdefault(part, {})[name] = InputRange(scale, offset)
     return found
 
 
-def _valid(parts: list[np.ndarray | None]) -> bool:
+def _valid(scale: Floats, offset: Floats) -> bool:
     """Whether scale and offset are finite vectors of equal length, and the scale is positive."""
-    scale, offset = parts
-    if scale is None or offset is None or scale.ndim != 1 or scale.shape != offset.shape:
+    if scale.ndim != 1 or scale.shape != offset.shape:
         return False
     return bool(np.isfinite(scale).all() and np.isfinite(offset).all() and (scale > 0).all())
 

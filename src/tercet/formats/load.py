@@ -115,11 +115,14 @@ def _load_compiled(
         )
     if precision == "fp16":
         raise UnsupportedModelError("fp16 needs a GPU: use bf16 or fp32")
-    require_package("openvino", package="openvino", purpose="the OpenVINO runtime")
+    require_package("tercet.encoders.openvino", package="openvino", purpose="the OpenVINO runtime")
     from tercet.formats.compile import compile_model
     from tercet.scorers.compiled.base import Origin
 
-    origin = Origin(folder=folder, fingerprint=fingerprint, with_torch=partial(_in_torch, folder))
+    again = partial(_compiled_again, folder, precision, ranges)
+    origin = Origin(
+        folder=folder, fingerprint=fingerprint, with_torch=partial(_in_torch, folder), again=again
+    )
     return compile_model(folder, kind_of(folder), origin, precision=precision, ranges=ranges)
 
 
@@ -143,6 +146,10 @@ def _load_export(
         device=device,
         ranges=folder / INT8,
     )
+
+
+def _compiled_again(folder: Path, precision: Precision, ranges: Path | None) -> "Compiled":
+    return _load_compiled(folder, stored_fingerprint(folder), precision=precision, device=None, ranges=ranges)
 
 
 def _in_torch(folder: Path) -> Any:

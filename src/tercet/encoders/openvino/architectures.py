@@ -135,8 +135,8 @@ def modernbert(settings: Settings, weights: Weights, tokens: Tokens) -> Node:
     near, kinds = settings["local_attention"] // 2, _layer_kinds(settings)
     global_theta, local_theta = _rotary_thetas(settings)
     rotations = {
-        True: _rotation(tokens.places, width // heads, global_theta),
-        False: _rotation(tokens.places, width // heads, local_theta),
+        True: _rotation(tokens.places, settings, global_theta),
+        False: _rotation(tokens.places, settings, local_theta),
     }
     biases = {True: tokens.bias, False: ops.add(tokens.bias, _distant_bias(tokens.places, near))}
     for number in range(settings["num_hidden_layers"]):
@@ -266,14 +266,17 @@ def _rotary_thetas(settings: Settings) -> tuple[float, float]:
     return whole, float(found[1] or settings.get("global_rope_theta") or 10_000.0)
 
 
-def _rotation(places: Node, width: int, theta: float) -> tuple[Node, Node]:
-    """``[B, 1, T, width]`` twice: cosine and sine of the angle of each position and dimension."""
-    slow = (theta ** -(np.arange(0, width, 2, dtype=np.float64) / width)).astype(np.float32)
-    angles = ops.multiply(
-        ops.unsqueeze(ops.convert(places, "f32"), integers(2)), constant(slow.reshape(1, 1, -1))
-    )  # [B, T, width / 2]
-    whole = ops.unsqueeze(ops.concat([angles, angles], -1), integers(1))
-    return ops.cos(whole), ops.sin(whole)
+def _rotation(places: Node, settings: Settings, theta: float) -> tuple[Node, Node]:
+    """``[B, 1, T, width]`` twice: cosine and sine of the angle of each position and dimension.
+
+    They are looked up: a product of positions in bf16 would round those beyond 256.
+    """
+    width = settings["hidden_size"] // settings["num_attention_heads"]
+    slow = theta ** -(np.arange(0, width, 2, dtype=np.float64) / width)
+    angles = np.arange(settings["max_position_embeddings"])[:, None] * slow.astype(np.float32)
+    whole = np.concatenate([angles, angles], axis=-1)  # [positions, width]
+    cosine, sine = (lookup(table.astype(np.float32), places) for table in (np.cos(whole), np.sin(whole)))
+    return ops.unsqueeze(cosine, integers(1)), ops.unsqueeze(sine, integers(1))
 
 
 def _rotated(x: Node, cosine: Node, sine: Node) -> Node:

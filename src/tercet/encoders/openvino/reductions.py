@@ -41,7 +41,7 @@ def side_means(states: Node, inputs: Inputs) -> Node:
 
 def first(states: Node, mask: Node) -> Node:
     """``[B, D]``: the state of the first token."""
-    return _pick(states, ops.convert(mask, "f32"))
+    return _pick(states, ops.convert(mask, "i32"))
 
 
 def last(states: Node, mask: Node) -> Node:
@@ -110,8 +110,9 @@ def _count(weights: Node) -> Node:
 
 
 def _numbers(mask: Node) -> Node:
-    """``[B, T]``: 1, 2, 3, ... where the mask is true, else 0."""
-    return ops.multiply(as_float(mask), ops.cum_sum(as_float(mask), constant(1, np.int64)))
+    """``[B, T]``: 1, 2, 3, ... where the mask is true, else 0; integers, because bf16 ends at 256."""
+    present = ops.convert(mask, "i32")
+    return ops.multiply(present, ops.cum_sum(present, constant(1, np.int64)))
 
 
 def _pick(states: Node, ranks: Node) -> Node:

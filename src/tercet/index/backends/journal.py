@@ -505,12 +505,11 @@ class JournalView:
     def span(self, condition: Condition) -> tuple[Any, Any]:
         """The least and the largest value that an ordering compares."""
         column = condition.column
-        if condition.is_textual:
-            values = [v for v in self._texts(column) if v.strip(" ")]
-        else:
+        values: list[Any] = [text for text in self._texts(column) if text.strip(" ")]
+        if not condition.is_textual:
             found = (numbers_of({column: point.metadata.get(column)}) for point in self._firsts())
-            values = [number for numbers in found for number in numbers.values()]
-            values = [int(v) if v.is_integer() else v for v in values]
+            numbers = [number for of_one in found for number in of_one.values()]
+            values = [int(number) if number.is_integer() else number for number in numbers]
         return min(values, default=None), max(values, default=None)
 
     def values(self, column: str) -> tuple[list[Any], int]:

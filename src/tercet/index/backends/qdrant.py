@@ -156,7 +156,7 @@ class QdrantEngine:
 
     def nearest(self, queries: Floats, k: int, scope: Scope, *, exact: bool, effort: int) -> Rows:
         """The ``k`` nearest points of each of ``[Q, D]``, all in one request."""
-        chosen, params = _filter(scope), models.SearchParams(exact=exact, hnsw_ef=effort)
+        chosen, params = _filter(scope), self._params(exact=exact, effort=effort)
         requests = [
             models.QueryRequest(query=query.tolist(), filter=chosen, params=params, limit=k)
             for query in queries
@@ -207,6 +207,11 @@ class QdrantEngine:
     def close(self) -> None:
         """Close the connection."""
         self._client.close()
+
+    def _params(self, *, exact: bool, effort: int) -> models.SearchParams | None:
+        """How to search; the local engine always compares with every vector, and warns of parameters."""
+        is_local = self._address.parts.hostname is None
+        return None if is_local else models.SearchParams(exact=exact, hnsw_ef=effort)
 
     @contextmanager
     def _calling(self) -> Iterator[None]:

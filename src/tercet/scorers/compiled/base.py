@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tercet.encoders.openvino.graphs import GraphPart, Transformer
-from tercet.errors import OutputError
+from tercet.errors import InputError, OutputError
 from tercet.records import Codes, Floats
 from tercet.scorers.dual_scorer import DualScorer
 from tercet.scorers.finite import finite_scores
@@ -21,12 +21,14 @@ from tercet.scorers.text_scorer import TextScorer
 class Origin:
     """Where a compiled scorer comes from.
 
-    ``fingerprint`` is None if only torch can compute it. ``with_torch`` loads the same scorer in torch.
+    ``fingerprint`` is None if only torch can compute it. ``with_torch`` loads the same scorer in torch, and
+    ``again`` compiles it again, in another process.
     """
 
     folder: Path
     fingerprint: str | None
     with_torch: Callable[[], Any]
+    again: Callable[[], Any] | None = None
 
 
 class CompiledScorer(TextScorer):
@@ -85,6 +87,12 @@ class CompiledScorer(TextScorer):
             **self._description(),
             "calibrated": "no" if threshold is None else f"match from a score of {threshold:.4g}",
         }
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies and other processes compile the model again: a compiled graph cannot be moved."""
+        if self.origin.again is None:
+            raise InputError("this scorer has no folder to be loaded from again: load it with tercet.load")
+        return self.origin.again, (), {"calibration": self.calibration, "encoding": self.encoding}
 
     def __repr__(self) -> str:
         architecture = self._transformer.settings["model_type"]

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import psycopg
 
 from tercet.errors import DatabaseError
-from tercet.index.backends.postgres.faults import LostConnectionError, is_transient, translated
+from tercet.index.backends.postgres.faults import LostConnectionError, is_starting, is_transient, translated
 from tercet.index.backends.postgres.place import Place
 from tercet.index.backends.postgres.vectors import BinaryDumper, BinaryParameter
 
@@ -44,7 +44,7 @@ class Connections:
                     with self._one() as connection:
                         return call(connection)
                 except psycopg.Error as error:
-                    again = self._was_connected and is_transient(error)
+                    again = is_transient(error) and (self._was_connected or is_starting(error))
                     if not again or attempt == attempts - 1:
                         raise
                     self.discard()

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 RESTARTED = ("57P01", "57P02", "57P03")
 """The server shuts down, crashed, or is starting."""
+STARTING = ("the database system is starting up", "is not yet accepting connections", "is in recovery mode")
 STANDBY_CONFLICT = "40001"
 """A replica cancelled a search, because it had to apply a change of the primary."""
 ADVICE = {
@@ -67,6 +68,11 @@ def not_an_index(place: "Place") -> InputError:
 
 class LostConnectionError(psycopg.OperationalError):
     """The connection broke during a call."""
+
+
+def is_starting(error: psycopg.Error) -> bool:
+    """Whether a server that is there does not answer yet; a failed connection has no code of its error."""
+    return error.sqlstate == "57P03" or any(text in str(error) for text in STARTING)
 
 
 def is_transient(error: psycopg.Error) -> bool:
