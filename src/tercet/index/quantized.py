@@ -7,12 +7,12 @@ A vector ``v`` is stored as int8 values times a scale, ``v̂``. For a query ``y`
 so a scan over the int8 values shows which vectors can be among the best, and only those are scored exactly.
 """
 
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tercet.extras import require
 from tercet.index.scoring import relative_rounding_error
 from tercet.records import Floats
 
@@ -70,6 +70,6 @@ def int8_products(query: NDArray[np.int8], vectors: NDArray[np.int8]) -> Floats:
     ``simsimd.cdist`` would compute the same, but it sets the OpenMP thread count for good, which leaves torch
     with one thread.
     """
-    simsimd: Any = require("simsimd", extra="index", purpose="index search")
+    simsimd: Any = import_module("simsimd")
     products: Floats = np.asarray(simsimd.dot(vectors, query, out_dtype="float32"))
     return products
