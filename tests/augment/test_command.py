@@ -44,7 +44,7 @@ def test_the_command_writes_results_and_a_report(write_recipe: WriteRecipe, tmp_
         ),
         (("--data", "/no/where"), "there is no file /no/where/gold.jsonl"),
         (("--set", "sampling.top_k=0"), "top_k must be"),
-        (("-o", "/no/where/run"), "/no/where is not a folder"),
+        (("-o", f"{__file__}/run"), "test_command.py: Not a directory"),
         (("-o", __file__), "is a file: a run needs a folder"),
     ],
 )

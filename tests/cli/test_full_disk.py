@@ -42,6 +42,7 @@ WRITING: dict[str, tuple[str, ...]] = {
     ),
     "cross-validate": ("cross-validate", "pairs.toml", "--folds", "2", "-o", "OUT/run", "--device", "cpu"),
     "pretrain": ("pretrain", "pretrain.toml", "-o", "OUT/run", "--device", "cpu"),
+    "export": ("export", "MODEL", "--calibrate", "texts.txt", "-o", "OUT/model"),
     "augment": ("augment", "augment.toml", "-o", "OUT/run", "--device", "cpu"),
 }
 """A command for each way of writing; ``bench`` takes too long, and writes as ``evaluate`` does."""

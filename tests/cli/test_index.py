@@ -180,7 +180,7 @@ def test_the_same_command_resumes_an_interrupted_build(
     rows.write_bytes(content)
     os.utime(rows, (1, 1))  # touched, with the same rows
     assert tercet(*command).stdout == f"{path}: 5 candidates\n"
-    assert_fails(tercet(*command), "exists: choose another folder")
+    assert_fails(tercet(*command), "exists: choose another one")
 
 
 def test_verify_and_repair_agree_on_metadata_that_is_not_json(index: str) -> None:
@@ -298,8 +298,11 @@ def test_a_file_without_rows_adds_nothing_and_says_so(index: str, tmp_path: Path
     assert_fails(added, "empty.csv has no rows: add at least one")
 
 
-def test_an_export_is_a_jsonl_file(index: str, tmp_path: Path) -> None:
-    assert_fails(tercet("index", "export", index, "-o", str(tmp_path / "x.csv")), "ends in .jsonl, got x.csv")
+def test_an_export_has_the_suffix_of_a_known_format(index: str, tmp_path: Path) -> None:
+    assert_fails(
+        tercet("index", "export", index, "-o", str(tmp_path / "x.csv")),
+        "ends in .jsonl, .parquet, .npy, .faiss, got x.csv",
+    )
 
 
 def test_a_skipped_row_is_noted_once(tmp_path: Path, tiny_folder: FolderOf) -> None:

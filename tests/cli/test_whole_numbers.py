@@ -14,6 +14,7 @@ HUGE = "9" * 26
 RECIPE = "bi-sample"  # an argument of any command; recipes are read before options are checked
 REQUIRED = {
     "--candidates": "sample:faq.en",
+    "--model": "bi",
     "--out": "out",
     "-o": "out",
     "--output": "out",

@@ -41,9 +41,10 @@ def test_a_scorer_in_fp16_scores_nearly_as_in_fp32_also_on_a_cpu(minilm: tercet.
     assert half.fingerprint == minilm.fingerprint
 
 
-def test_an_unknown_precision_is_refused_with_the_choices() -> None:
-    with pytest.raises(InputError, match="precision must be one of fp32, bf16, fp16, got 'fp8'"):
-        set_precision(nn.Linear(1, 1), "fp8")  # type: ignore[arg-type]
+@pytest.mark.parametrize("precision", ["fp8", "int8"])
+def test_a_precision_that_torch_has_not_is_refused_with_the_choices(precision: str) -> None:
+    with pytest.raises(InputError, match=f"precision must be one of fp32, bf16, fp16, got '{precision}'"):
+        set_precision(nn.Linear(1, 1), precision)  # type: ignore[arg-type]
 
 
 def test_an_unknown_device_is_refused() -> None:

@@ -6,9 +6,11 @@ from torch import nn
 from tercet.encoders.linear import FastLinear
 from tercet.errors import InputError
 from tercet.inputs import check_choice
-from tercet.settings.models import PRECISIONS, Precision
+from tercet.settings.models import Precision
 
 HALVES: dict[Precision, torch.dtype] = {"bf16": torch.bfloat16, "fp16": torch.float16}
+TORCH_PRECISIONS: tuple[Precision, ...] = ("fp32", *HALVES)
+"""int8 needs the OpenVINO runtime."""
 
 
 def set_precision(module: nn.Module, precision: Precision) -> None:
@@ -17,7 +19,7 @@ def set_precision(module: nn.Module, precision: Precision) -> None:
     Linear layers take nearly all the time. Embeddings, norms and residual sums stay in float32, which costs
     almost nothing and halves the error of a model that is cast to bfloat16 as a whole.
     """
-    check_choice("precision", precision, PRECISIONS)
+    check_choice("precision", precision, TORCH_PRECISIONS)
     for part in module.modules():
         if type(part) is nn.Linear:
             part.__class__ = FastLinear
