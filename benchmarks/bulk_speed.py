@@ -140,7 +140,12 @@ def main() -> None:
 
     cluster = Cluster()
     for _ in range(2):
-        cluster.add_node(num_cpus=2, object_store_memory=100 << 20, include_dashboard=False)
+        cluster.add_node(
+            num_cpus=2,
+            object_store_memory=100 << 20,
+            include_dashboard=False,
+            node_ip_address="127.0.0.1",
+        )
     task = Task(Encode, EncodeConfig(model=options.model))
     given = task, options.rows, options.rows_per_shard, options.workers
     plain: list[dict[str, float]] = []

@@ -5,6 +5,7 @@ two parts, so the input is read no faster than it is worked on.
 """
 
 import os
+import socket
 import warnings
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -23,8 +24,10 @@ PARTS_PER_WORKER = 2
 """One to work on, and one that waits: no worker is idle while its last result travels."""
 SECONDS_BEFORE_NOTE = 30.0
 """How long a job waits for its first worker before it says so."""
+SECONDS_TO_CONNECT = 10.0
 SHOWN_REASON = 300
 """Characters of Ray's reason for a death."""
+LOOPBACK = "127.0.0.1"
 LOCAL_OBJECT_BYTES = 512 << 20
 """Shared memory of a local Ray for parts and tables on their way."""
 
@@ -89,25 +92,34 @@ def ray_pool(task: Task, config: WorkersConfig) -> "Iterator[RayPool]":
 
 
 def _connect(ray: Any, config: WorkersConfig) -> None:
-    """Connect to the cluster, or start one on this machine whose dashboard only this machine can open."""
+    """Connect to the cluster, or start one that only this machine can reach."""
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
     try:
         if config.address is not None:
+            _check_reachable(config.address)
             ray.init(address=config.address, **quiet)
             return
         ray.init(
             num_cpus=config.workers * config.cpus_per_worker + config.gpu_workers,
             num_gpus=config.gpu_workers or None,
             include_dashboard=True,
-            dashboard_host="127.0.0.1",
+            dashboard_host=LOOPBACK,
+            _node_ip_address=LOOPBACK,
             object_store_memory=LOCAL_OBJECT_BYTES,
             **quiet,
         )
-    except (ConnectionError, OSError, RuntimeError, ValueError) as error:
+    except (ConnectionError, OSError, OverflowError, RuntimeError, ValueError) as error:
         raise WorkerError(
             f"cannot use Ray at {config.address or 'this machine'}: {error}: check the address, and that the "
             "versions of Ray and Python are the same there"
         ) from None
+
+
+def _check_reachable(address: str) -> None:
+    """Raise an OSError if nothing answers at ``HOST:PORT``, which Ray itself notices after minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if port.isdigit():  # otherwise a word of Ray's, such as auto
+        socket.create_connection((host.strip("[]"), int(port)), timeout=SECONDS_TO_CONNECT).close()
 
 
 class RayPool:
