@@ -144,7 +144,6 @@ def main() -> None:
             num_cpus=2,
             object_store_memory=100 << 20,
             include_dashboard=False,
-            node_ip_address="127.0.0.1",
         )
     task = Task(Encode, EncodeConfig(model=options.model))
     given = task, options.rows, options.rows_per_shard, options.workers

@@ -4,6 +4,8 @@ import re
 
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:,\d{3})*(?:\.\d+)?(?:e[+-]?\d+)?")
 BORDERS = re.compile(r"[━─═]{2,}|-{3,}")
+TIMES = re.compile(r"(?<=\s)ms(?=\s)")
+"""The head of a column of times."""
 SHARE = 0.02
 """By how much of its value a number with decimals may differ."""
 
@@ -22,9 +24,30 @@ def same_output(shown: str, printed: str) -> bool:
 
 
 def _same(shown: str, printed: str) -> bool:
+    if TIMES.search(shown) and TIMES.search(printed):
+        shown, printed = _table_words(shown), _table_words(printed)
     one, other = _plain(shown).strip(), _plain(printed).strip()
     numbers = list(zip(NUMBER.findall(one), NUMBER.findall(other), strict=False))
     return NUMBER.sub("0", one) == NUMBER.sub("0", other) and all(_close(*pair) for pair in numbers)
+
+
+def _table_words(text: str) -> str:
+    """The words of a table without its column of times, in an order that does not depend on its width.
+
+    Times differ between machines, and with the width of their column cells wrap elsewhere.
+    """
+    words: list[str] = []
+    end = None
+    for line in text.splitlines():
+        header = TIMES.search(line)
+        end = header.end() if header else end
+        words += [word.group() for word in re.finditer(r"\S+", line) if word.end() != end or header]
+    return "\n".join(sorted(words, key=_sort_key))
+
+
+def _sort_key(word: str) -> tuple[str, list[float]]:
+    """Equal words but for numbers are neighbours, in the order of their numbers."""
+    return NUMBER.sub("0", word), [float(number.replace(",", "")) for number in NUMBER.findall(word)]
 
 
 def _pattern(part: str) -> str:

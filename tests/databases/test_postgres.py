@@ -224,7 +224,7 @@ def test_names_of_schemas_and_tables_are_those_of_the_address(places: Places) ->
 @pytest.mark.parametrize(
     ("address", "message"),
     [
-        ("mysql://localhost/a/b", "an address that starts with postgresql:// or postgres://, got mysql://"),
+        ("mysql://localhost/a/b", "postgresql:// or postgres:// or qdrant://, got mysql://"),
         ("postgresql://localhost/a", "the address of an index is postgresql://USER@HOST/DATABASE/INDEX"),
         ("postgresql://localhost:x/a/b", "the postgresql address is malformed"),
         ("postgresql://localhost/a/b?ef_search=many", "ef_search must be a whole number, got 'many'"),

@@ -4,6 +4,30 @@ import pytest
 
 from shown_output import same_output
 
+SLOW = """\
+         R@1     ms   other metrics    compared with
+ ───────────────────────────────────────────────────
+  bi   85.00   43.2   R@2 90.0, R@5
+                      93.3
+  poly 83.00    0.3   R@2 90.0         worse
+"""
+QUICK = """\
+         R@1    ms   other metrics     compared with
+ ────────────────────────────────────────────────────
+  bi   85.00   4.7   R@2 90.0,
+                     R@5 93.3
+  poly 83.00   0.0   R@2 90.0          worse
+"""
+
+
+def test_times_of_a_table_and_where_its_cells_wrap_do_not_count() -> None:
+    assert same_output(SLOW, QUICK)
+
+
+@pytest.mark.parametrize(("was", "now"), [("85.00", "89.00"), ("93.3", "97.3"), ("worse", "better")])
+def test_other_numbers_and_words_of_such_a_table_do(was: str, now: str) -> None:
+    assert not same_output(SLOW, QUICK.replace(was, now))
+
 
 @pytest.mark.parametrize(
     ("shown", "printed"),

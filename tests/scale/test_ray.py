@@ -36,7 +36,7 @@ def cluster() -> Iterator[str]:
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     from ray.cluster_utils import Cluster
 
-    node = {"num_cpus": 2, "object_store_memory": 100 << 20, "node_ip_address": "127.0.0.1"}
+    node = {"num_cpus": 2, "object_store_memory": 100 << 20}
     made = Cluster()
     for number in range(2):
         for attempt in range(5):  # Ray gives a node 30 seconds to start, which a busy machine exceeds
@@ -90,7 +90,9 @@ def assert_equal(one: Any, two: Any) -> None:
     for mine, its in zip(one, two, strict=True):
         assert mine.keys() == its.keys()
         for name, value in mine.items():
-            if isinstance(value, float) or (isinstance(value, list) and isinstance(value[0], float)):
+            if isinstance(value, float) or (
+                isinstance(value, list) and any(isinstance(each, float) for each in value)
+            ):
                 np.testing.assert_allclose(value, its[name], atol=1e-5)
             else:
                 assert value == its[name], name

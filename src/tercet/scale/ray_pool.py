@@ -27,7 +27,6 @@ SECONDS_BEFORE_NOTE = 30.0
 SECONDS_TO_CONNECT = 10.0
 SHOWN_REASON = 300
 """Characters of Ray's reason for a death."""
-LOOPBACK = "127.0.0.1"
 LOCAL_OBJECT_BYTES = 512 << 20
 """Shared memory of a local Ray for parts and tables on their way."""
 
@@ -92,7 +91,7 @@ def ray_pool(task: Task, config: WorkersConfig) -> "Iterator[RayPool]":
 
 
 def _connect(ray: Any, config: WorkersConfig) -> None:
-    """Connect to the cluster, or start one that only this machine can reach."""
+    """Connect to the cluster, or start one on this machine whose dashboard only this machine can open."""
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
     try:
         if config.address is not None:
@@ -100,11 +99,11 @@ def _connect(ray: Any, config: WorkersConfig) -> None:
             ray.init(address=config.address, **quiet)
             return
         ray.init(
+            address="local",  # not a cluster that happens to run here
             num_cpus=config.workers * config.cpus_per_worker + config.gpu_workers,
             num_gpus=config.gpu_workers or None,
             include_dashboard=True,
-            dashboard_host=LOOPBACK,
-            _node_ip_address=LOOPBACK,
+            dashboard_host="127.0.0.1",
             object_store_memory=LOCAL_OBJECT_BYTES,
             **quiet,
         )
