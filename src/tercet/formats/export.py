@@ -28,7 +28,7 @@ MIN_TEXTS = 50
 """Fewer texts say too little about the range of an activation."""
 
 HELD_OUT = 5
-"""One in so many texts measures the cost instead of setting ranges."""
+"""One text in this many is held out to measure the cost."""
 
 MOST_MEASURED = 200
 """Maximum number of texts that measure the cost."""

@@ -22,7 +22,7 @@ class Limits(NamedTuple):
     matrix_rate: float
 
     def seconds(self, *, read: float, operations: float) -> float:
-        """What takes longer: reading so many bytes, or computing."""
+        """The longer of two times: reading the bytes, or computing."""
         return max(read / self.bandwidth, operations / self.matrix_rate)
 
 

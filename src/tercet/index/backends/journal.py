@@ -229,7 +229,7 @@ class JournalStore:
             self._clean()
 
     def compact(self, *, graph_threshold: int = GRAPH_THRESHOLD) -> None:
-        """From so many vectors on, searches use the HNSW graph of the database."""
+        """Number of vectors from which searches use the HNSW graph of the database."""
         with self._change() as values:
             if values["vectors"] >= graph_threshold:
                 self._commit({**values, "graph": True})
